@@ -151,9 +151,8 @@ docs-run: $(READY) java .kafka/.ready .kafka-connector/.ready ## Every code bloc
 	$(BIN)/python -m tests.docs.blocks
 	CKPT_EXHAUSTIVE=1 $(BIN)/python -m pytest -q tests/docs --timeout 1800
 
-compose: ## The services of docker-compose.yaml without containers, and a rollback through them (6 to 10 minutes)
-	@began=$$(date +%s) && $(MAKE) --no-print-directory compose-needs \
-	  && echo "what it needs is there after $$(( $$(date +%s) - began )) s" && $(BIN)/python -m tests.compose.run
+compose: compose-needs ## The services of docker-compose.yaml without containers, and a rollback through them (6 to 10 minutes)
+	$(BIN)/python -m tests.compose.run
 
 compose-needs: $(READY) java postgres .kafka/.ready .kafka-connector/.ready .s3/.ready .s3a/.ready
 	@sh tests/install.sh chromium

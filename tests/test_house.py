@@ -232,7 +232,6 @@ TESTED_ELSEWHERE = {
     "cli": "backup files findings_output gate history log options prune render rollback show streams wait",
     "codec": "embedded_paths file_offset verbatim versions xxhash32",
     "fleet": "row",
-    "hooks": "checkpoint",
     "operators": "backup base check checkpoint continuity prune restore rollback spark_task verify windows",
     "restart": "gate hints sinks spark_errors steps",
     "rollback": "make resolve roll_back",

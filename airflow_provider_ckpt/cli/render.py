@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 
 
 def print_json(document: Mapping[str, Any]) -> None:
-    """The one document of ``--json``."""
-    click.echo(visible_json(json.dumps(document, indent=2, ensure_ascii=False)))
+    """The one document of ``--json``; one line without a terminal, because a BashOperator keeps the last line alone."""
+    indent = 2 if sys.stdout.isatty() else None
+    click.echo(visible_json(json.dumps(document, indent=indent, ensure_ascii=False)))
 
 
 def say(text: str, *, colour: str | None = None, err: bool = False, bold: bool | None = None) -> None:

@@ -6,12 +6,14 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
+from difflib import get_close_matches
 from typing import Any
 
 from airflow.providers.common.compat.sdk import AirflowException, AirflowFailException, BaseHook
 from airflow.sdk.io import get_fs, has_fs
 
 from airflow_provider_ckpt.checkpoint.find_flows import at_running_version
+from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointError, StorageOptionError
 from airflow_provider_ckpt.get_provider_info import UI_FIELD_BEHAVIOUR
 from airflow_provider_ckpt.hooks.kafka import kafka_config
@@ -19,11 +21,18 @@ from airflow_provider_ckpt.positions.foresee_wait import WaitForesight
 from airflow_provider_ckpt.positions.source_options import QueryOptions, option_texts, parse_options
 from airflow_provider_ckpt.restart.deploy import TRIGGERS
 from airflow_provider_ckpt.sources.declared import Access, DeclaredEnds
+from airflow_provider_ckpt.storage.opening import require_location
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.times import parse_duration_ms
 from airflow_provider_ckpt.untrusted.bounded_json import parse_json
 from airflow_provider_ckpt.untrusted.fields import require_flag
+from airflow_provider_ckpt.visible import visible
 from airflow_provider_ckpt.waiting import SourceEnds
+
+#: XCom key of what a task has failed with.
+ERROR_KEY = "error"
+#: What the extra of a connection may say.
+_EXTRA = ("storage_conn_id", "storage_options")
 
 
 class CheckpointHook(BaseHook):
@@ -57,6 +66,7 @@ class CheckpointHook(BaseHook):
         if not self.checkpoint_conn_id:
             return None
         connection = self.get_connection(self.checkpoint_conn_id)
+        _require_own(connection)
         self._base = connection.host or ""
         return connection
 
@@ -115,17 +125,25 @@ class CheckpointHook(BaseHook):
         """
         if not isinstance(location, str):
             raise CheckpointError(f"a location must be a path or a URI as a text, not {location!r:.60}")
-        connection = self.get_conn()
+        require_location(location)
+        return self._opened_with(self.get_conn(), location)
+
+    def _opened_with(self, connection: Any, location: str) -> Store:
         if connection is None:
             return at_running_version(Store.open(location))
         url = self._url(connection.host or "", location)
         extra = connection.extra_dejson
-        options = extra.get("storage_options") or {}
-        if isinstance(options, str):
-            options = _options(options, connection.conn_id)
+        options = _options(extra.get("storage_options") or {}, connection.conn_id)
         scheme = url.partition("://")[0] if "://" in url else "file"
         storage_conn_id = extra.get("storage_conn_id")
-        if storage_conn_id and has_fs(scheme):
+        if storage_conn_id and scheme != "file":
+            if not has_fs(scheme):
+                raise CheckpointError(
+                    f"the connection {connection.conn_id} has the storage_conn_id {storage_conn_id!r:.60}, but no "
+                    f"provider of this Airflow opens {scheme}:// locations",
+                    hint="Install the provider of the storage, such as apache-airflow-providers-amazon[s3fs] for s3, "
+                    "where tasks run; or put the credentials into storage_options.",
+                )
             fs = self._fs(scheme, storage_conn_id, options)
             path = fs._strip_protocol(url)  # noqa: SLF001  # fsspec has no other way to its path
             return at_running_version(Store(fs, path, url))
@@ -144,7 +162,7 @@ class CheckpointHook(BaseHook):
             base = self.get_conn().host if self.checkpoint_conn_id else None
             if not base:
                 return False, "the connection has no host (the base location), so there is nothing to test."
-            store = self.store("")
+            store = self._opened_with(self.get_conn(), "")
             objects, directories = store.ls()
             if not objects and not directories and not store.exists():
                 return False, f"{store.location}: does not exist."
@@ -163,10 +181,29 @@ def _is_absolute(location: str) -> bool:
     return "://" in location or location.startswith("/")
 
 
-def _options(text: str, conn_id: str) -> dict[str, Any]:
-    """The storage options that a connection holds as text. Raises StorageOptionError."""
+def _require_own(connection: Any) -> None:
+    """Raise CheckpointError for a connection of another type, or one whose extra says what nobody reads."""
+    kind, conn_id = connection.conn_type, connection.conn_id
+    if kind and kind != CheckpointHook.conn_type:
+        raise CheckpointError(
+            f"the connection {conn_id} is of type {kind!r:.60}, not {CheckpointHook.conn_type}",
+            hint=f"Make a connection of type {CheckpointHook.conn_type} whose extra names it: "
+            f'{{"storage_conn_id": "{conn_id}"}}.',
+        )
+    for key in connection.extra_dejson:
+        if key not in _EXTRA:
+            near = get_close_matches(key, _EXTRA, 1)
+            meant = f"; {near[0]} is meant, perhaps" if near else ""
+            raise CheckpointError(
+                f"the extra of the connection {conn_id} has the key {key!r:.60}, which means nothing{meant}",
+                hint=f"Its keys are {' and '.join(_EXTRA)}; options of the fsspec driver belong into storage_options.",
+            )
+
+
+def _options(given: Any, conn_id: str) -> dict[str, Any]:
+    """The storage options that a connection holds, as an object or as its JSON text. Raises StorageOptionError."""
     try:
-        options = parse_json(text)
+        options = parse_json(given) if isinstance(given, str) else given
     except ValueError as error:
         raise StorageOptionError(f"the storage_options of the connection {conn_id} are not JSON: {error}") from None
     if not isinstance(options, dict):
@@ -175,12 +212,25 @@ def _options(text: str, conn_id: str) -> dict[str, Any]:
 
 
 @contextmanager
-def airflow_errors() -> Iterator[None]:
-    """Errors of this package as Airflow's: AirflowException where a retry may help, else AirflowFailException."""
+def airflow_errors(context: Any = None) -> Iterator[None]:
+    """Errors of this package as Airflow's: AirflowException where a retry may help, else AirflowFailException.
+
+    With the context of a task, what it fails with is in the XCom ``error`` as well, as ``ckpt --json`` prints it.
+    """
     try:
         yield
     except CheckpointError as error:
+        if context is not None:
+            push_error(context, error.to_dict())
         raise airflow_error(error) from error
+
+
+def push_error(context: Any, told: Mapping[str, Any]) -> None:
+    """Let the tasks behind this one read what it failed with, in texts that any database holds."""
+    if (task := context.get("ti")) is None:  # called by a program, and not by Airflow
+        return
+    fields = {key: visible(value) if isinstance(value, str) else value for key, value in told.items()}
+    task.xcom_push(key=ERROR_KEY, value={"format_version": FORMAT_VERSION, "error": fields})
 
 
 def airflow_error(error: CheckpointError) -> Exception:

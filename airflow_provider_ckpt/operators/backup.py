@@ -54,7 +54,7 @@ class CheckpointBackupOperator(CheckpointOperator):
 
     def execute(self, context: Any) -> BackupDocument:
         """Take the backup."""
-        with airflow_errors():
+        with airflow_errors(context):
             require_flags(self, "full", "quick")
             taken = take_backup(
                 self.store(),

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from airflow.providers.common.compat.sdk import BaseOperator
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 #: XCom key of the whole plan that a task with ``plan_only`` has made.
 PLAN_KEY = "plan"
-#: XCom key of what a task was refused with, for a task that speaks for many.
-ERROR_KEY = "error"
 
 
 class CheckpointOperator(CheckpointTask, BaseOperator):
@@ -168,17 +166,6 @@ def texts_by_text(name: str, value: Any) -> dict[str, str]:
     if isinstance(given, Mapping) and all(isinstance(item, str) for pair in given.items() for item in pair):
         return dict(given)
     raise CheckpointError(f"{name} must be a mapping from text to text, not {value!r:.60}")
-
-
-@contextmanager
-def telling_errors(context: Any) -> Iterator[None]:
-    """Push what a task is refused with to the XCom ``error``, in texts that any database holds."""
-    try:
-        yield
-    except CheckpointError as error:
-        fields = {key: visible(value) if isinstance(value, str) else value for key, value in error.to_dict().items()}
-        context["ti"].xcom_push(key=ERROR_KEY, value={"format_version": FORMAT_VERSION, "error": fields})
-        raise
 
 
 def task_of(context: Any) -> str:

@@ -43,7 +43,7 @@ class CheckpointCheckOperator(CheckpointOperator):
 
     def execute(self, context: Any) -> CheckResultDocument:
         """Check, log, and fail for a finding of the severity ``fail_on`` or worse."""
-        with airflow_errors():
+        with airflow_errors(context):
             require_flags(self, "deep")
             store = self.store()
             view = examine(store, deep=self.deep)

@@ -79,7 +79,7 @@ class CheckpointCompareOperator(CheckpointOperator):
 
     def execute(self, context: Any) -> ComparisonResultDocument:
         """Compare, log, and fail when something differs."""
-        with airflow_errors():
+        with airflow_errors(context):
             if self.on_difference not in ("fail", "report"):
                 raise CheckpointError(f"on_difference must be fail or report, not {self.on_difference!r:.60}")
             live, shadow = self._opened(self.sink), self._opened(self.shadow_sink)

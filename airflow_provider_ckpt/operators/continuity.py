@@ -65,7 +65,7 @@ class CheckpointContinuityOperator(CheckpointOperator):
 
     def execute(self, context: Any) -> ContinuityResultDocument:
         """Compare, log, and fail when the query did not continue."""
-        with airflow_errors():
+        with airflow_errors(context):
             kept = Variable.get(self.bookmark_variable, default=None) if self.bookmark_variable else self.bookmark
             if self.bookmark_variable and kept is None:
                 return self.tell(context, self._begin())

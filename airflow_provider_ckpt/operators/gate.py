@@ -139,7 +139,7 @@ class CheckpointGateOperator(CheckpointOperator, BranchMixIn):
 
     def execute(self, context: Any) -> GateResultDocument:
         """Forecast, log, and let the deploy pass or block it."""
-        with airflow_errors():
+        with airflow_errors(context):
             require_flags(self, "quick")
             deploy = self._deploy(context)
             known = topic_ids_of(self.topic_ids)

@@ -30,7 +30,6 @@ from airflow_provider_ckpt.operators.base import (
     plan_of,
     result_of,
     task_of,
-    telling_errors,
     text_of,
     value_of,
     words,
@@ -118,7 +117,7 @@ class CheckpointChangeOperator(CheckpointOperator):
 
     def execute(self, context: Any) -> ChangeResultDocument:
         """Plan, log the plan, and carry it out."""
-        with airflow_errors(), telling_errors(context):
+        with airflow_errors(context):
             require_flags(self, "break_lock", "plan_only")
             self.require_arguments()
             if not self.plan_only and (done := self.done(self.stores(), task_of(context))) is not None:

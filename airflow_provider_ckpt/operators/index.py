@@ -84,7 +84,7 @@ class CheckpointIndexOperator(CheckpointTask, BaseOperator):
 
     def execute(self, context: Any) -> IndexResultDocument:
         """Find, judge, write. Raises AirflowFailException when a root is not there, or is no location."""
-        with airflow_errors():
+        with airflow_errors(context):
             require_flags(self, "deep")
             hook = self.hook
             roots = [hook.store(root) for root in texts_of("checkpoint_roots", self.checkpoint_roots)]

@@ -91,7 +91,7 @@ class CheckpointPruneOperator(CheckpointTask, BaseOperator):
     def execute(self, context: Any) -> PruneDocument:
         """Prune."""
         policy = RetentionPolicy(*self.counts, tags_of(self.keep_tags), self.min_redundancy)
-        with airflow_errors():
+        with airflow_errors(context):
             require_flags(self, "allow_empty", "break_lock", "plan_only")
             root = self.hook.store(self.backup_root)
             plan = make_prune(root, policy, grace_ms=self.grace_ms, allow_empty=self.allow_empty)

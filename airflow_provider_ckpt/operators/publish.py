@@ -73,7 +73,7 @@ class CheckpointPublishOffsetsOperator(CheckpointOperator):
 
     def execute(self, context: Any) -> PublishResultDocument:
         """Publish, log, and fail when one of the positions was not published."""
-        with airflow_errors():
+        with airflow_errors(context):
             require_flags(self, "take_over")
             stores = [self.store(location) for location in texts_of("checkpoint", self.checkpoint)]
             broker = KafkaBroker("", kafka_config(self.kafka_conn_id))

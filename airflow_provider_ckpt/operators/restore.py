@@ -106,7 +106,7 @@ class CheckpointRestoreOperator(CheckpointOperator):
 
     def execute(self, context: Any) -> ChangeResultDocument:
         """Plan, log the plan, and restore."""
-        with airflow_errors():
+        with airflow_errors(context):
             require_flags(self, "new_query_id", "plan_only")
             root, target = self.store(self.backup_root), self.store()
             given = plan_of(self.plan, "restore", target) if self.plan else None

@@ -70,7 +70,7 @@ class CheckpointSwitchOperator(CheckpointOperator):
 
     def execute(self, context: Any) -> SwitchResultDocument:
         """Judge, log, and refuse what is not exact."""
-        with airflow_errors():
+        with airflow_errors(context):
             stopped, earlier = self._is_stopped(), self._earlier()
             store = self.store()
             if stopped:

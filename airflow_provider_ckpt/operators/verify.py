@@ -71,7 +71,7 @@ class CheckpointVerifyOperator(CheckpointOperator):
 
     def execute(self, context: Any) -> VerifyResultDocument:
         """Verify, and rehearse when asked to."""
-        with airflow_errors():
+        with airflow_errors(context):
             require_flags(self, "rehearse")
             root = self.store(self.backup_root)
             backup = find_backup(root, self.backup_id, self.query_id or None)

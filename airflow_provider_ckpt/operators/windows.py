@@ -100,7 +100,7 @@ class CheckpointWindowsOperator(CheckpointOperator):
         outlet = context["outlet_events"][self.asset]
         if not hasattr(outlet, "add_partitions"):
             raise AirflowFailException("CheckpointWindowsOperator needs Airflow 3.3 or later, for add_partitions")
-        with airflow_errors():
+        with airflow_errors(context):
             windows = Windows(self.window, self.timezone)
             emitted = self._emitted(context)
             progress = poll_progress(self.store())

@@ -19,7 +19,7 @@ from airflow.triggers.base import StartTriggerArgs
 
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.errors import CheckpointError
-from airflow_provider_ckpt.hooks.checkpoint import airflow_errors, failure
+from airflow_provider_ckpt.hooks.checkpoint import airflow_errors, failure, push_error
 from airflow_provider_ckpt.lineage.task import CheckpointTask
 from airflow_provider_ckpt.untrusted.fields import require_flag
 
@@ -65,6 +65,14 @@ class CheckpointSensor(CheckpointTask, BaseSensorOperator):
 
     def execute(self, context: Any) -> Any:
         """Poll once; wait in the worker, or defer, when the wait is not over yet."""
+        try:
+            return self._wait(context)
+        except AirflowFailException as error:
+            if isinstance(error.__cause__, CheckpointError):
+                push_error(context, error.__cause__.to_dict())
+            raise
+
+    def _wait(self, context: Any) -> Any:
         if not self.deferrable:
             try:
                 found = super().execute(context)
@@ -109,6 +117,7 @@ class CheckpointSensor(CheckpointTask, BaseSensorOperator):
             found = event.get("text", event)
             raise AirflowSensorTimeout(f"the condition on {self.shown_checkpoint} was not met in time: {found}")
         error = CheckpointError(event["message"], location=event["location"], name=event["name"], hint=event["hint"])
+        push_error(context, {**error.to_dict(), "code": event["code"]})
         raise failure(event["code"], error, retryable=bool(event.get("retryable")))
 
     def trigger_args(self, trigger_cls: str, arguments: Mapping[str, Any]) -> StartTriggerArgs:

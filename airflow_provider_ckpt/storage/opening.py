@@ -43,10 +43,26 @@ _LONGEST = 300
 _NO_BUCKET = re.compile(r"(?:s3[an]?|gcs?|gs|az|adl|abfss?)://+", re.IGNORECASE)
 
 
+#: Texts that are made of no value.
+_NOTHING = frozenset({"none", "null", "nan", "undefined"})
+
+
 def require_location(location: str) -> None:
     """Raise StoreError for a text that only resembles the name of a local directory."""
     if not location.strip():
         raise StoreError("the location is empty", hint="Give a path, or a URI such as s3://lake/checkpoints/orders.")
+    if location.strip().lower() in _NOTHING or "None" in re.split(r"[/\\]", location):
+        raise StoreError(
+            "the location is what a template or a program makes of a value that is not there",
+            location=scrub(location),
+            hint="Check the variable, parameter or XCom that it comes from. Nothing was done.",
+        )
+    if any(mark in location for mark in ("{{", "}}", "{%")):
+        raise StoreError(
+            "the location is a template that was not rendered",
+            location=scrub(location),
+            hint="Give it in an argument that Airflow renders, or write the location itself. Nothing was done.",
+        )
     if "\0" in location:
         raise StoreError("the location has a zero byte", location=scrub(location.replace("\0", "\\0")))
     if _NO_BUCKET.fullmatch(location):

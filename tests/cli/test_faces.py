@@ -103,3 +103,8 @@ def test_a_reader_that_has_seen_enough_and_a_locale_without_letters_are_no_error
     plain = {**os.environ, "PYTHONIOENCODING": "ascii", "LC_ALL": "C"}
     done = subprocess.run([*COMMAND[:-2], "show", "/no/such/ü"], env=plain, capture_output=True, timeout=60)
     assert done.returncode == 3 and b"Traceback" not in done.stderr
+
+
+def test_a_document_is_one_line_for_a_program_that_keeps_the_last_line(ckpt, golden):
+    _, out, _ = ckpt("show", golden("agg-hdfs"), "--json")
+    assert json.loads(out.splitlines()[-1]) == json.loads(out)

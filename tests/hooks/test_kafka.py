@@ -25,6 +25,7 @@ from airflow_provider_ckpt.sensors.checkpoint import (
 from airflow_provider_ckpt.waiting import SourceEndReached
 from tests.kafka_query import KafkaQuery
 from tests.kafka_security import PASSWORDS
+from tests.operators.task import Task
 
 pytestmark = pytest.mark.timeout(180)
 WRONG = "wrong-hunter2"
@@ -81,12 +82,6 @@ def test_an_allowed_function_is_the_callback(connect, monkeypatch):
     assert CheckpointHook().access("/data/orders", "kafka_default").kafka_config["oauth_cb"] is token
 
 
-class Pushed:
-    """A task instance that takes what is pushed."""
-
-    def xcom_push(self, **_: object) -> None: ...
-
-
 TASKS: dict[str, Callable[[str, str], Any]] = {
     "publish": lambda checkpoint, place: CheckpointPublishOffsetsOperator(
         task_id="t", checkpoint=checkpoint, group="g-{name}", kafka_conn_id="kafka_default"
@@ -136,7 +131,7 @@ def test_a_task_fails_for_good_where_it_is_refused_and_is_tried_again_where_nobo
     def act(place: str) -> None:
         task = TASKS[name](str(query.checkpoint), place)
         said.append(repr(task))
-        getattr(task, "poke", task.execute)({"ti": Pushed()})
+        getattr(task, "poke", task.execute)({"ti": Task()})
 
     said: list[str] = []
     connect(bootstrap_servers=kafka.at("SASL_PLAINTEXT"), **sasl, sasl_password=WRONG)

@@ -37,6 +37,12 @@ def page(query: str = "", role: str = "viewer") -> str:
     return answer.text
 
 
+@pytest.mark.parametrize(("minutes", "is_old"), [(14, False), (16, True)])
+def test_an_index_whose_dag_has_missed_three_runs_is_old(fleet, minutes, is_old):
+    fleet(age_ms=minutes * 60_000)
+    assert ("see whether the DAG that writes the index runs" in text_of(page())) == is_old
+
+
 def test_without_roots_or_index_the_page_says_what_to_configure(configure, tmp_path):
     assert "No root is configured, so nothing is shown. Set roots in the section [ckpt]" in text_of(page())
     configure(roots="/data")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_provider_ckpt.storage.opening import other_name
+from airflow_provider_ckpt.errors import StoreError
+from airflow_provider_ckpt.storage.opening import other_name, require_location
 
 
 @pytest.mark.parametrize(
@@ -24,3 +25,29 @@ from airflow_provider_ckpt.storage.opening import other_name
 def test_another_name_is_given_for_what_is_not_opened(location, instead):
     said = other_name(location)
     assert said is None if instead is None else said is not None and instead in said
+
+
+@pytest.mark.parametrize(
+    "location",
+    [
+        "None",
+        " none ",
+        "nan",
+        "NULL",
+        "s3://lake/None",
+        "None/orders",
+        "s3://None/orders",
+        "s3://lake/{{ ds }}",
+        "{% x %}",
+    ],
+)
+def test_what_is_made_of_no_value_is_no_location(location):
+    with pytest.raises(StoreError, match="a value that is not there|a template that was not rendered"):
+        require_location(location)
+
+
+@pytest.mark.parametrize(
+    "location", ["s3://lake/none-of-these", "/data/Nonesuch", "s3://lake/day=null/ck", "/data/{id}"]
+)
+def test_a_name_that_only_contains_such_a_word_is_one(location):
+    require_location(location)
