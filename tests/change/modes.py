@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 import os
+import pkgutil
 import shutil
 import stat
 import tempfile
@@ -14,11 +16,13 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, redirect_stdout
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import airflow_provider_ckpt
 from airflow_provider_ckpt.cli import run
 from airflow_provider_ckpt.sources import ask_kafka
 from airflow_provider_ckpt.storage.store import Store
@@ -125,9 +129,34 @@ def directory_with_modes(above: str | None = None) -> Iterator[Path]:
         shutil.rmtree(path)
 
 
+@cache
+def _load_all() -> None:
+    """Load what commands load when they need it: another user may be kept out of the directories of Python."""
+    for module in pkgutil.walk_packages(airflow_provider_ckpt.__path__, f"{airflow_provider_ckpt.__name__}."):
+        if module.name.split(".")[1] in _ROOMS:
+            importlib.import_module(module.name)
+    for name in ("rich.console", "rich.table", "rich.progress", "rich.filesize", "fsspec.implementations.memory"):
+        importlib.import_module(name)
+
+
+_ROOMS = {
+    "backup",
+    "change",
+    "checks",
+    "fence",
+    "report",
+    "reset",
+    "rollback",
+    "salvage",
+    "sink_repair",
+    "source_changes",
+}
+
+
 @contextmanager
 def acting(user: int, umask: int, *, group: int | None = None) -> Iterator[None]:
     """This process is another user for a while, with another umask."""
+    _load_all()
     groups, before = os.getgroups(), os.umask(umask)
     os.setgroups([] if user else groups)
     os.setegid(user if group is None else group)
