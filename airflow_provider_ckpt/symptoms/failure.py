@@ -16,7 +16,8 @@ _CONDITIONS = re.compile(
 #: Packages whose exceptions and frames may be of a query of Spark; Java's exceptions are thrown by all.
 _KNOWN = re.compile(
     r"(?:org\.apache\.(?:spark|kafka|hadoop|iceberg|paimon|hudi)|org\.sparkproject|io\.delta|com\.databricks"
-    r"|com\.microsoft|org\.json4s|com\.amazonaws|com\.fasterxml|software\.amazon|java|javax|jdk|sun|scala|py4j|pyspark"
+    r"|com\.(?:microsoft|azure|google\.cloud\.hadoop|amazon|amazonaws|fasterxml)|org\.json4s|software\.amazon"
+    r"|java|javax|jdk|sun|scala|py4j|pyspark"
     r"|delta|org\.rocksdb|airflow_provider_ckpt|airflow)\."
 )
 #: Other engines read the same Kafka, with the same exceptions.

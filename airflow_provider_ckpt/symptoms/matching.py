@@ -208,7 +208,7 @@ class Index:
                 signs = (Sign("file", problem.path),) if is_shown else ()
                 facts = {"file": problem.path}
                 match = Match(None, item, None, (item.cause,), facts, signs=signs, found=problem.path)
-                yield (0.6 if not is_shown else 3.3 if problem.what == "missing" else 5.5), match
+                yield (0.6 if not is_shown else 3.3 if problem.what in ("missing", "present") else 5.5), match
 
     def _is_elsewhere(self, problem: StorageProblem, whole: str, thrown: Thrown) -> bool:
         """Whether a file is of the data of a query: its condition says so, or the checkpoint is at another location."""

@@ -27,10 +27,10 @@ _CODE = r"(?:[Cc]ode[ :=]{1,3}|, |: ?)"
 _PROBLEMS = {
     "foreign": re.compile(r"Wrong FS"),
     "damaged": re.compile(r"ChecksumException|Checksum error"),
+    "present": re.compile(r"AlreadyExists|already exists"),
     "unrenamed": re.compile(
         r"\b[Rr]ename .{0,2000}\b(?:failed|returned false)|[Ff]ailed to rename|Cannot rename|Unable to rename"
     ),
-    "present": re.compile(r"AlreadyExists|already exists"),
     "denied": re.compile(
         r"[Pp]ermission denied|Access ?Denied|AccessControlException|Forbidden|AuthorizationPermissionMismatch"
         rf"|{_CODE}403\b|does not have storage\.|[Nn]ot authorized|InvalidAccessKey|ExpiredToken|AuthenticationFailed"

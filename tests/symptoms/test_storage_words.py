@@ -34,6 +34,7 @@ SAID = {
         "java.nio.file.AccessDeniedException: {}: getFileStatus on {}: Forbidden; Status Code: 403; Error Code: 403 Forbidden",
         'org.apache.hadoop.security.AccessControlException: Permission denied: user=spark, access=WRITE, inode="{}":hdfs',
         "java.io.FileNotFoundException: {} (Permission denied)",
+        "com.google.cloud.hadoop.fs.gcs.GoogleJsonResponseException: 403 Forbidden GET {} x has no access",
         'Operation failed: "This request is not authorized to perform this operation using this permission.", 403, PUT, {}?x',
     ],
     "unrenamed": [
@@ -116,6 +117,14 @@ def test_a_file_that_the_query_has_opened_itself(text, is_shown):
     """Java's own words are of Spark where its reader threw; a function of the query that failed is not the checkpoint."""
     found = [item.is_shown for item in explain(text.splitlines()).explanations if item.cause]
     assert found == ([] if is_shown is None else [is_shown])
+
+
+def test_a_checksum_file_in_the_way_is_what_spark_says_it_is():
+    """Spark takes it for a second query; the page has the checksum file as a cause."""
+    told = "org.apache.spark.SparkException: Multiple streaming queries are concurrently using file:/data/ck/offsets."
+    cause = "Caused by: org.apache.hadoop.fs.FileAlreadyExistsException: file:/data/ck/offsets/.4.crc already exists."
+    assert {item.page for item in explain([told, cause]).explanations} == {"concurrent-stream-log-update"}
+    assert any(item.match.page for item in explain([told, cause]).explanations)
 
 
 @pytest.mark.parametrize(
