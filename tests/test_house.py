@@ -135,6 +135,34 @@ def pure_modules() -> set[str]:
     return {name.removeprefix(f"{PACKAGE.name}.") for name in contract["source_modules"]}
 
 
+def test_the_rooms_below_the_faces_are_all_kept_from_printing():
+    """And from Airflow, Spark and click: a new room of a subject, too."""
+    with (PACKAGE.parent / "pyproject.toml").open("rb") as file:
+        contracts = {item["name"]: item for item in tomllib.load(file)["tool"]["importlinter"]["contracts"]}
+    order = contracts["The rooms: faces over subjects over codec and storage over the ground"]["layers"]
+    below = [room for floor in order[order.index("report") + 1 :] for room in floor.split(" | ")]
+    kept = contracts["Only the faces print, ask, or know Airflow and Spark"]["source_modules"]
+    own = {*("codec", "untrusted", "errors"), *("clock", "times", "visible", "documents", "get_provider_info")}
+    assert {name.rpartition(".")[2] for name in kept} == set(below) - own
+
+
+def test_a_hook_names_what_is_there():
+    hooks = (PACKAGE.parent / ".pre-commit-config.yaml").read_text()
+    for module, name in re.findall(r"\b([a-z_]+)\.([a-z_]+_of)\b", hooks):
+        assert f"def {name}(" in (PACKAGE / "codec" / f"{module}.py").read_text()
+    assert re.findall(r"lines_of", hooks)
+
+
+def test_each_supported_python_is_a_classifier():
+    """Both published wheels take them from here, and the page of the limits names the ends."""
+    with (PACKAGE.parent / "pyproject.toml").open("rb") as file:
+        project = tomllib.load(file)["project"]
+    least, above = map(int, re.findall(r"3\.(\d+)", project["requires-python"]))
+    classifiers = [re.fullmatch(r"Programming Language :: Python :: 3\.(\d+)", item) for item in project["classifiers"]]
+    assert [int(found[1]) for found in classifiers if found] == list(range(least, above))
+    assert f"| Python | 3.{least} to 3.{above - 1};" in (PACKAGE.parent / "docs" / "limits.md").read_text()
+
+
 def test_a_module_named_by_a_noun_does_no_io():
     """A new module of a subject is listed as pure, or has the name of what it does."""
     pure = pure_modules()
