@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -11,7 +12,7 @@ from airflow.providers.common.compat.sdk import BaseOperator
 
 from airflow_provider_ckpt.change.kinds import Kind
 from airflow_provider_ckpt.change.plan import Plan
-from airflow_provider_ckpt.change.plan_file import plan_of_value
+from airflow_provider_ckpt.change.plan_file import document, plan_of_value
 from airflow_provider_ckpt.change.receipt import Receipt
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointError, PlanError
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 #: XCom key of the whole plan that a task with ``plan_only`` has made.
 PLAN_KEY = "plan"
+#: The most bytes of such a plan, which Airflow's database keeps for each run: about 35,000 steps of 235 bytes.
+MOST_PLAN_BYTES = 8 << 20
 
 
 class CheckpointOperator(CheckpointTask, BaseOperator):
@@ -103,6 +106,21 @@ def result_of(plan: Plan, receipt: Receipt | None) -> ChangeResultDocument:
         ],
         "receipt": receipt.to_dict() if receipt else None,
     }
+
+
+def push_plan(context: Any, plan: Plan) -> None:
+    """Leave a whole plan in the XCom ``plan``. Raises PlanError for one that is too large for Airflow's database."""
+    value = document(plan)
+    size = len(json.dumps(value))
+    if size > MOST_PLAN_BYTES:
+        raise PlanError(
+            f"the plan has {len(plan.actions):,} steps and {size:,} bytes, and an XCom gets at most "
+            f"{MOST_PLAN_BYTES:,}. Nothing was done.",
+            location=plan.location,
+            hint="Leave out plan_only, so that one task plans and carries out; or let a person approve a file: "
+            "ckpt with --plan-out FILE, then with --plan FILE --execute.",
+        )
+    context["ti"].xcom_push(key=PLAN_KEY, value=value)
 
 
 def plan_of(value: Any, kind: Kind, checkpoint: Store) -> Plan:

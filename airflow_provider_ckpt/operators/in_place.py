@@ -20,14 +20,13 @@ from airflow_provider_ckpt.change.journal import Record
 from airflow_provider_ckpt.change.kinds import Kind
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
-from airflow_provider_ckpt.change.plan_file import document
 from airflow_provider_ckpt.errors import CheckpointError, PlanError
 from airflow_provider_ckpt.hooks.checkpoint import airflow_errors, duration_ms_of, require_flags
 from airflow_provider_ckpt.lineage.datasets import Named, declared_sinks, declared_sources
 from airflow_provider_ckpt.operators.base import (
-    PLAN_KEY,
     CheckpointOperator,
     plan_of,
+    push_plan,
     result_of,
     task_of,
     text_of,
@@ -66,7 +65,9 @@ class CheckpointChangeOperator(CheckpointOperator):
     :param quiet_period: How long to check for writes of a query before anything changes, such as ``5m``, a timedelta or
         seconds; by default it depends on the interval between commits.
     :param break_lock: Remove the lock of another change of the checkpoint, which you know has ended.
-    :param plan_only: Only log the plan, and push it to the XCom ``plan``.
+    :param plan_only: Only log the plan, and push it to the XCom ``plan``. A plan of more than 8 MiB (about 35,000
+        steps) is refused, because Airflow keeps an XCom in its database: leave plan_only out, or use ``ckpt`` with
+        ``--plan-out``.
     :param expected_plan: What somebody has seen of the plan in the preview of the page of the checkpoint. A plan
         that is made now and does or requires anything else is refused, with what differs.
     """
@@ -127,7 +128,7 @@ class CheckpointChangeOperator(CheckpointOperator):
             if expected := plain("expected_plan", self.expected_plan):
                 require_expected(plan, expected)
             if self.plan_only:
-                context["ti"].xcom_push(key=PLAN_KEY, value=document(plan))
+                push_plan(context, plan)
                 return self.tell(context, result_of(plan, None))
             self.remember(result_of(plan, None))
             require_newer(self.approved_at, plan, is_wanted=self._wants_approval)

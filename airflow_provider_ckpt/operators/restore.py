@@ -13,13 +13,12 @@ from airflow_provider_ckpt.backup.restore import restore
 from airflow_provider_ckpt.change.acceptance import require_newer
 from airflow_provider_ckpt.change.open_sinks import open_sinks, sinks_of
 from airflow_provider_ckpt.change.plan import Plan
-from airflow_provider_ckpt.change.plan_file import document
 from airflow_provider_ckpt.hooks.checkpoint import airflow_errors, require_flags
 from airflow_provider_ckpt.lineage.datasets import Named, backup, declared_sinks
 from airflow_provider_ckpt.operators.base import (
-    PLAN_KEY,
     CheckpointOperator,
     plan_of,
+    push_plan,
     result_of,
     task_of,
     text_of,
@@ -53,7 +52,9 @@ class CheckpointRestoreOperator(CheckpointOperator):
     :param approved_by: Who has approved the plan, for `ckpt history`; empty when nobody was asked.
     :param approved_at: When that was; an approval that is older than the plan is refused, and so is none where a
         template of it gives None.
-    :param plan_only: Only log the plan, and push it to the XCom ``plan``.
+    :param plan_only: Only log the plan, and push it to the XCom ``plan``. A plan of more than 8 MiB (about 35,000
+        steps) is refused, because Airflow keeps an XCom in its database: leave plan_only out, or use ``ckpt`` with
+        ``--plan-out``.
     """
 
     does = "restore"
@@ -115,7 +116,7 @@ class CheckpointRestoreOperator(CheckpointOperator):
             plan = given or self._planned(root, target, sinks)
             self.report(*plan_tables(plan))
             if self.plan_only:
-                context["ti"].xcom_push(key=PLAN_KEY, value=document(plan))
+                push_plan(context, plan)
                 return self.tell(context, result_of(plan, None))
             self.remember(result_of(plan, None))
             require_newer(self.approved_at, plan, is_wanted=self._wants_approval)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from airflow.providers.common.compat.sdk import AirflowFailException
 
+from airflow_provider_ckpt.change.actions import Delete
 from airflow_provider_ckpt.change.expectation import expectation_of
 from airflow_provider_ckpt.change.places import Stores
+from airflow_provider_ckpt.errors import PlanError
+from airflow_provider_ckpt.operators.base import push_plan
 from airflow_provider_ckpt.operators.checkpoint import (
     CheckpointRepartitionOperator,
     CheckpointResetOffsetsOperator,
@@ -86,3 +90,18 @@ def test_a_plan_that_was_previewed_is_made_again_or_refused(query, as_text):
 def test_what_they_share_is_rendered_in_each(operator):
     assert issubclass(operator, CheckpointChangeOperator)
     assert set(CheckpointChangeOperator.template_fields) < set(operator.template_fields)
+
+
+def test_a_plan_that_an_xcom_does_not_hold_is_refused(query):
+    """What a database gets of each run has a limit."""
+    plan = make_rollback(Stores.of(query.store.location, Store.open), ToBatch(1))
+    state = [Delete(f"state/0/{part}/{version}.delta") for part in range(200) for version in range(1, 501)]
+    whole, half = replace(plan, actions=(*state, *plan.actions)), replace(plan, actions=tuple(state[:50_000]))
+    task = Task()
+    push_plan({"ti": task}, half)
+    assert task.pushed.keys() == {"plan"}
+    with pytest.raises(
+        PlanError, match=r"100,\d+ steps and [\d,]+ bytes, and an XCom gets at most 8,388,608"
+    ) as caught:
+        push_plan({"ti": Task()}, whole)
+    assert "Leave out plan_only" in caught.value.hint and "--plan-out" in caught.value.hint
