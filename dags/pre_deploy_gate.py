@@ -1,16 +1,22 @@
 """Deploy a streaming query without losing its place: gate, backup, restart, proof, and a rollback when it goes wrong.
 
-    gate ─┬─ backup ── restart ── wait ── continuity ── deployed
-          └─ blocked           (any of the three fails) ── went_wrong ── rollback_plan ── ask ── approve ── rollback
+    gate ─┬─ backup ─┬─ restart
+          │          └─ wait ── continuity ── deployed
+          └─ blocked     (any of the three fails) ── went_wrong ── rollback_plan ── ask ── approve ── rollback
 
 * ``gate`` forecasts the restart with the confs of ``restart`` itself. A closed gate leads to ``blocked``, which fails
   and says why; nothing has been touched then.
-* ``restart`` submits the application. It ends when the application does (a trigger ``availableNow``) or, in cluster
-  mode with ``spark.yarn.submit.waitAppCompletion=false`` or its like, when the application has been accepted.
-* ``wait`` and ``continuity`` look at the checkpoint: a batch is committed after the deploy, and it began where the last
-  one before it had ended.
+* ``restart`` submits the application. It ends when the application does (a trigger ``availableNow``), or when the
+  application has been accepted (``spark.yarn.submit.waitAppCompletion=false``). In cluster mode of Spark's own master
+  (``spark://``) it follows the driver, so for a query without end it runs as long as the query: no task waits for its
+  end. While it runs, the next run of the DAG is queued.
+* ``wait`` begins when ``restart`` has started, and ``continuity`` follows. They look at the checkpoint: a batch is
+  committed after the deploy, and it began where the last one before it had ended.
+* ``went_wrong`` leads to the rollback. When the application fails later, after ``continuity`` has passed, it fails and
+  plans none: the batches since then are those of a good deploy.
 * ``rollback_plan`` goes back to the very batch that the gate's bookmark has; what Spark has purged of it since
-  comes from the backup.
+  comes from the backup. The log of a file sink (``sink`` is ``file:URI``) goes back as well, so that the sink neither
+  lacks rows nor has them twice, unless ``trim_sink_log`` is false.
 * ``approve`` shows the plan of a rollback to where the query was and waits for a person (Browse > Required Actions).
   To approve is to say that the query is stopped, as files cannot tell an idle query from a stopped one, and to accept
   the effect on the sink that is shown. A plan of no steps asks nobody. When the scheduler was away long, Airflow may
@@ -32,6 +38,7 @@ from airflow.providers.common.compat.sdk import AirflowFailException
 from airflow.providers.standard.operators.empty import EmptyOperator
 from airflow.providers.standard.operators.hitl import ApprovalOperator
 from airflow.sdk import DAG, Param, task
+from airflow.sdk.exceptions import AirflowRescheduleException
 
 from airflow_provider_ckpt.operators.checkpoint import (
     CheckpointBackupOperator,
@@ -43,6 +50,8 @@ from airflow_provider_ckpt.sensors.checkpoint import CheckpointProgressSensor
 
 #: How long the restarted query may take to its first commit, and a person to the answer.
 PROGRESS_TIMEOUT = timedelta(minutes=30)
+#: How often ``wait`` looks at the checkpoint, and before that whether ``restart`` has started.
+POLL = timedelta(seconds=15)
 APPROVAL_TIMEOUT = timedelta(days=1)
 
 PARAMS = {
@@ -59,6 +68,11 @@ PARAMS = {
     ),
     "sink": Param(None, type=["null", "string"], description="Such as file:s3://lake/orders"),
     "spark_version": Param(None, type=["null", "string"], description="Such as 4.3"),
+    "trim_sink_log": Param(
+        None,
+        type=["null", "boolean"],
+        description="A rollback removes the dropped batches from a file sink's log, too; by default for a file sink",
+    ),
 }
 
 log = logging.getLogger("airflow.task")
@@ -86,6 +100,25 @@ in {{ plan['actions'] }} steps. What it removes is kept for `ckpt undo`.
 
 **Approve only when the query is stopped.**
 """
+
+
+def state_of(task_id: str, ti: Any) -> str | None:
+    """The state of another task of this run; None before it is scheduled."""
+    states = ti.get_task_states(dag_id=ti.dag_id, task_ids=[task_id], run_ids=[ti.run_id])
+    return states.get(ti.run_id, {}).get(task_id)
+
+
+def require_restart(context: Any) -> None:
+    """Let a task run while ``restart`` runs or after it has succeeded; before that it comes again, afterwards it fails.
+
+    It stands for the edge from ``restart``, whose end may be that of the query.
+    """
+    state = state_of("restart", context["ti"])
+    if state in ("failed", "upstream_failed", "skipped", "removed"):
+        raise AirflowFailException(f"The task restart is {state}: its log says why.")
+    if state not in ("running", "deferred", "success"):
+        raise AirflowRescheduleException(datetime.now(UTC) + POLL)
+
 
 with DAG(
     "pre_deploy_gate",
@@ -134,24 +167,41 @@ with DAG(
         task_id="wait",
         batch_id="{{ ti.xcom_pull(task_ids='gate')['resumes_at_batch'] }}",
         deferrable=True,
-        poke_interval=15,
+        mode="reschedule",
+        poke_interval=POLL,
         timeout=PROGRESS_TIMEOUT,
+        pre_execute=require_restart,
         **checkpoint,
     )
 
     continuity = CheckpointContinuityOperator(
-        task_id="continuity", bookmark=gate.output["bookmark"], sources="{{ params.sources }}", **checkpoint
+        task_id="continuity",
+        bookmark=gate.output["bookmark"],
+        sources="{{ params.sources }}",
+        pre_execute=require_restart,
+        **checkpoint,
     )
 
     deployed = EmptyOperator(task_id="deployed")
 
-    went_wrong = EmptyOperator(task_id="went_wrong", trigger_rule="one_failed")
+    @task(trigger_rule="one_failed")
+    def went_wrong(ti: Any = None) -> None:
+        """Fail when the deploy was right and the application has failed since."""
+        if state_of("continuity", ti) == "success":
+            raise AirflowFailException(
+                "The application failed after the deploy had gone on where the query had stopped, so no rollback is "
+                "planned. The log of restart says why. To go back nevertheless, run checkpoint_rollback."
+            )
+
+    wrong = went_wrong()
 
     rollback_plan = CheckpointRollbackOperator(
         task_id="rollback_plan",
         to_before_deploy=gate.output["bookmark"],
         backup_root="{{ params.backup_root }}",
         sink="{{ params.sink }}",
+        trim_sink_log="""{{ params.trim_sink_log if params.trim_sink_log is boolean
+            else (params.sink or '').startswith('file:') }}""",
         plan_only=True,
         **checkpoint,
     )
@@ -180,10 +230,11 @@ with DAG(
     )
 
     gate >> blocked(gate.output)
-    gate >> backup >> restart >> wait >> continuity >> deployed
-    [restart, wait, continuity] >> went_wrong
+    gate >> backup >> [restart, wait]
+    wait >> continuity >> deployed
+    [restart, wait, continuity] >> wrong
     # a backup that fails is no deploy that went wrong: without a backup there is nothing to go back from
     asked = ask(rollback_plan.output)
-    [went_wrong, backup] >> rollback_plan
+    [wrong, backup] >> rollback_plan
     asked >> [approve, roll_back]
     approve >> roll_back
