@@ -5,6 +5,7 @@ import java.io.ByteArrayInputStream;
 import java.io.DataInputStream;
 import java.io.FileInputStream;
 import java.io.FileOutputStream;
+import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
@@ -17,6 +18,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.UUID;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FileContext;
+import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.api.java.UDF2;
 
@@ -25,6 +28,14 @@ public class Parse implements UDF2<String, String, String> {
   @Override
   public String call(String how, String text) throws Exception {
     return parsed(how, text);
+  }
+
+  private static FileSystem files() throws IOException {
+    return FileSystem.getLocal(new Configuration());
+  }
+
+  private static Path own(String name) {
+    return new Path(Paths.get(name).toAbsolutePath().toString());
   }
 
   static String parsed(String how, String text) throws Exception {
@@ -64,6 +75,29 @@ public class Parse implements UDF2<String, String, String> {
       case "own-state":
         return "" + new Path("file:///data/app/state/de/3/7.delta").getFileSystem(new Configuration())
             .open(new Path("file:///data/app/state/de/3/7.delta")).read();
+      case "hadoop-offsets":
+        return "" + files().open(own("exports/offsets/3")).read();
+      case "hadoop-commits":
+        return "" + files().getFileStatus(own("exports/commits/3")).getLen();
+      case "hadoop-state":
+        return "" + files().open(own("exports/state/0/3/7.delta")).read();
+      case "hadoop-sink-log":
+        return "" + files().open(own("exports/_spark_metadata/4")).read();
+      case "hadoop-exists":
+        files().create(own("exports/offsets/4"), true).close();
+        files().create(own("exports/offsets/4"), false).close();
+        return text;
+      case "hadoop-rename":
+        FileContext.getFileContext().rename(own("exports/offsets/.5.tmp"), own("exports/offsets/5"));
+        return text;
+      case "hadoop-checksum":
+        files().create(own("exports/offsets/6"), true).close();
+        try (FileOutputStream file = new FileOutputStream("exports/offsets/6")) {
+          file.write(new byte[600]);
+        }
+        return "" + files().open(own("exports/offsets/6")).read();
+      case "wrong-file-system":
+        return "" + files().open(new Path("s3://acme/exports/offsets/7")).read();
       case "denied":
         try (FileOutputStream file = new FileOutputStream("/sys/kernel/orders")) {
           file.write(1);

@@ -86,6 +86,11 @@ SQL = {
     "url": "parse_url(concat('http://', ' ', key), 'HOST')",
     "decimal": "CAST(CAST(value * 100000 AS STRING) AS DECIMAL(3, 1))",
 }
+#: Files of the user with names that a checkpoint has as well, by Hadoop's file systems.
+HADOOP = (
+    *("hadoop-offsets", "hadoop-commits", "hadoop-state", "hadoop-sink-log", "hadoop-exists", "hadoop-rename"),
+    *("hadoop-checksum", "wrong-file-system"),
+)
 #: What ends the driver as well; each needs one of its own.
 FATAL = ("deep", "no-memory")
 #: What the code of a user in Java does, and its code in Scala (``code/Parse.java``, ``code/Jobs.scala``).
@@ -93,6 +98,7 @@ JAVA = (
     *("uuid", "integer", "long", "jackson-empty", "jackson-text", "iterator", "array", "list", "substring", "null"),
     *("class-cast", "date", "end-of-file", "own-offsets", "own-commits", "own-state", "denied", "disk-full", "refused"),
     *("timed-out", "unknown-host", "no-class", "own-words", "own-words-of-two", "no-value", *FATAL),
+    *HADOOP,
 )
 SCALA = (
     *("head", "next", "none", "key", "assert", "require", "match", "to-int", "to-double", "json4s-text", "json4s-type"),
@@ -208,10 +214,20 @@ def _jvm_kinds(how: str) -> None:
         KINDS[f"{of}-groups/{how}"] = lambda run: run.printed(
             run.frame(jobs(run).groups(run.rows._jdf, how))
         ).outputMode("update")
-    if how in ("uuid", "jackson-empty", "array", "next", "json4s-field", "own-offsets", "assert", "end-of-file"):
+    if how in (
+        "uuid",
+        "jackson-empty",
+        "array",
+        "next",
+        "json4s-field",
+        "own-offsets",
+        "assert",
+        "end-of-file",
+        *HADOOP,
+    ):
         KINDS[f"{of}-foreach-batch/{how}"] = of_writer("batches")
         KINDS[f"{of}-foreach/{how}"] = of_writer("each")
-    if how in ("refused", "denied", "timed-out", "jackson-empty", "to-int", "own-commits"):
+    if how in ("refused", "denied", "timed-out", "jackson-empty", "to-int", "own-commits", *HADOOP):
         KINDS[f"bus-sink/{how}"] = lambda run: (
             run.rows.writeStream.format("com.acme.orders.Bus").option("how", how).outputMode("append")
         )
@@ -232,6 +248,10 @@ def _batch_kind(how: str, does: Callable[[DataFrame, Path], Any]) -> None:
 for _how, _of_batch in {
     "no-input": lambda batch, home: batch.sparkSession.read.parquet(str(home / "prices")).collect(),
     "no-input-offsets": lambda batch, home: batch.sparkSession.read.text(str(home / "exports/offsets/3")).collect(),
+    "no-input-state": lambda batch, home: batch.sparkSession.read.parquet(str(home / "exports/state/0/3")).collect(),
+    "no-input-sink-log": lambda batch, home: batch.sparkSession.read.text(
+        str(home / "out/_spark_metadata/4")
+    ).collect(),
     "no-table": lambda batch, home: batch.sparkSession.table("prices").collect(),
     "there-already": lambda batch, home: [batch.write.parquet(str(home / "out")) for _ in (1, 2)],
     "no-column": lambda batch, home: batch.select("price").collect(),
