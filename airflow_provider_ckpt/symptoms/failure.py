@@ -106,6 +106,11 @@ class Failure:
         return last is not None and not _OF_PYSPARK.search(last)
 
     @property
+    def is_of_users(self) -> bool:
+        """Whether the query's own code threw the root cause, whose words Spark repeats in what it throws itself."""
+        return self.is_of_python or users_frame(self.frames_of(self.chain[-1])) is not None
+
+    @property
     def is_of_function(self) -> bool:
         """Whether Spark says that a function of the query failed; what failed in it may be Spark all the same."""
         return any(_OF_FUNCTION.search(thrown.message) for thrown in self.chain)

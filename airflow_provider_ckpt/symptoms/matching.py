@@ -197,12 +197,13 @@ class Index:
         self, whole: str, thrown: Thrown, failure: Failure, items: Iterable[Page | Entry]
     ) -> Iterator[tuple[float, Match]]:
         problem = storage_problem(whole)
-        if problem is None or failure.is_of_python or users_frame(failure.frames_of(thrown)):
+        if problem is None or failure.is_of_users:
             return
         reader = reader_in(failure.frames_of(thrown), READERS)
-        if reader is None and (failure.is_of_function or self._is_elsewhere(problem, whole, thrown)):
+        is_inside = _is_inside(problem, stated_location(whole))
+        if reader is None and (failure.is_of_function or is_inside is False or self._is_of_data(thrown)):
             return
-        is_shown = reader is not None or not problem.is_bare
+        is_shown = reader is not None or is_inside is True or problem.is_of_spark
         for item in items:
             if isinstance(item, Entry) and problem.what in item.told.storage and _is_at(item, problem.place):
                 signs = (Sign("file", problem.path),) if is_shown else ()
@@ -210,11 +211,8 @@ class Index:
                 match = Match(None, item, None, (item.cause,), facts, signs=signs, found=problem.path)
                 yield (0.6 if not is_shown else 3.3 if problem.what in ("missing", "present") else 5.5), match
 
-    def _is_elsewhere(self, problem: StorageProblem, whole: str, thrown: Thrown) -> bool:
-        """Whether a file is of the data of a query: its condition says so, or the checkpoint is at another location."""
-        stated = stated_location(whole)
-        if stated is not None and problem.place != "sink_log" and f"{stated}/" not in problem.path:
-            return True
+    def _is_of_data(self, thrown: Thrown) -> bool:
+        """Whether a condition says that a file is of the data of a query."""
         told = {name for item in self.items for name in item.conditions}
         return any(
             name in self.others and not {name, name.partition(".")[0]} & (told | WRAPPERS) for name in thrown.conditions
@@ -224,19 +222,22 @@ class Index:
         """What a text says of one page or entry, and how closely."""
         page, entry = (item, None) if isinstance(item, Page) else (None, item)
         causes = item.causes if isinstance(item, Page) else (item.cause,)
+        own, shared = _first(item.texts, text), None
+        if own is None and (shared := _first(item.told.shared_texts, text)) is None:
+            return None
         readers = item.told.readers
         frames = failure.frames_of(thrown)
         told = [cause for cause in causes if _first(cause.texts, text)]
         match = Match(page, entry, None, _allowed(told or causes, failure))
-        if found := _first(item.texts, text):
-            if failure.is_of_python or users_frame(frames):
+        if found := own:
+            if failure.is_of_users or users_frame(frames):
                 return None
             needed = page.frames if page else () if item.told.shared_texts else readers
             if needed and failure.frames and not _innermost(needed, failure):
                 return None
             rank = 7 if item.told.is_closest else 3.9 if page else 3 + bool(readers) / 2
             return rank, replace(match, facts=_said(found), signs=(Sign("text", found[0]),), found=found[0])
-        if found := _first(item.told.shared_texts, text):
+        if found := shared:
             logger = failure.logger or _logged_by(text, found.start())
             is_of_other = item.told.loggers and logger is not None and logger not in item.told.loggers
             reader = _threw(failure, frames, readers)
@@ -252,13 +253,20 @@ def _whole(thrown: Thrown) -> str:
     return ": ".join(text for text in (thrown.exception, thrown.message) if text)[:MOST_CHARS]
 
 
+def _is_inside(problem: StorageProblem, stated: str | None) -> bool | None:
+    """Whether a file is below the location that the text states as the checkpoint; None where it states none."""
+    if stated is None or problem.place == "sink_log":
+        return None
+    return f"{stated}/" in problem.path
+
+
 def _is_at(item: Page | Entry, place: str) -> bool:
     return not item.told.places or place in item.told.places
 
 
 def _threw(failure: Failure, frames: Sequence[str], readers: Collection[str]) -> str | Literal[False] | None:
     """The reader of Spark that threw; False where the frames show that other code did, None where they do not tell."""
-    if failure.is_of_python or users_frame(frames):
+    if failure.is_of_users or users_frame(frames):
         return False
     if reader := reader_in(frames, readers) or next((at for at in failure.called if at in readers), None):
         return reader

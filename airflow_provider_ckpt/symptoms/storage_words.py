@@ -46,14 +46,8 @@ _PROBLEMS = {
 }
 #: A path, whose numbers are none of a request.
 _PATH = re.compile(r"/[^\s,;'\"\]\[<>()?]{1,2000}")
-#: What file systems of Hadoop say of a file that is missing.
-_OF_HADOOP = re.compile(
-    r"File:? \S+ does not exist|\S doesn't exist|No such file or directory(?::| ')|(?:File does not exist|not found): "
-    r"|[Ss]pecified path does not exist|[Pp]athNotFound|Unable to find batch|FileNotFoundException: |No lease on"
-    r"|\.\w+ does not exist|404 Not Found"
-)
-#: What Java says of any file of a machine.
-_BARE = re.compile(r"\((?:No such file or directory|Permission denied|Is a directory)\)|NoSuchFileException")
+#: Names that the file managers of Spark give their files until they are whole; users give theirs none of these.
+_OF_SPARK = re.compile(r"/\.[^/]{1,200}\.[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?:\.TID\d{1,9})?\.tmp")
 _TEMPORARY = r"(?:\.[\w-]{1,80}(?:\.TID\d{1,9})?\.tmp|\.crc)?(?![\w/-])"
 #: Files that Spark writes into a checkpoint, or into the log of a file sink; what users name their own files is none.
 _FILE = re.compile(
@@ -73,14 +67,14 @@ class StorageProblem:
         what: Which of the problems above.
         place: What the file is: ``offsets``, ``commits``, ``sources``, ``state`` or ``sink_log``.
         path: Of the file.
-        is_bare: Whether no file system of Hadoop, by which Spark opens every file, says it in these words: Java says it
-            of a file of a machine, and clients of a storage of any object.
+        is_of_spark: Whether a name is one that Spark gives a file until it is whole. Another file may be of the data of
+            a query: users have ``exports/offsets/7`` as well, and a storage has the same words for it.
     """
 
     what: str
     place: str
     path: str
-    is_bare: bool = False
+    is_of_spark: bool = False
 
 
 def storage_problem(text: str) -> StorageProblem | None:
@@ -95,8 +89,6 @@ def storage_problem(text: str) -> StorageProblem | None:
             continue
         said = _PATH.sub("/…", text)
         what = next((name for name, words in _PROBLEMS.items() if words.search(said)), None)
-        is_bare = (path.startswith("/") and _BARE.search(text) is not None) or (
-            what == "missing" and _OF_HADOOP.search(text) is None
-        )
-        return None if what is None else StorageProblem(what, found.lastgroup, path, is_bare)
+        is_of_spark = _OF_SPARK.search(text) is not None
+        return None if what is None else StorageProblem(what, found.lastgroup, path, is_of_spark)
     return None

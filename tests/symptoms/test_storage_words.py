@@ -48,6 +48,8 @@ SAID = {
     "unavailable": ["PUT 0-byte object on {}: SlowDown: Please reduce your request rate; Status Code: 503"],
 }
 
+READER = "\tat org.apache.spark.sql.execution.streaming.checkpointing.HDFSMetadataLog.get(H.scala:1)"
+
 
 @pytest.mark.parametrize("place", FILES)
 @pytest.mark.parametrize("storage", MISSING)
@@ -56,8 +58,11 @@ def test_a_file_that_is_missing(storage, place):
     text = words.format(f"{root}/{FILES[place]}")
     problem = storage_problem(text)
     assert problem is not None and (problem.what, problem.place) == ("missing", place)
-    (item,) = explain([text]).explanations
-    assert item.certainty == ("possible" if storage in ("java", "nio") else "proven")
+    (alone,) = explain([text]).explanations
+    assert alone.certainty == "possible"
+    assert alone.commands and not [command for command in alone.commands if "salvage" in command]
+    (item,) = explain([text, READER]).explanations
+    assert item.certainty == "proven"
     assert any("salvage" in command for command in item.commands) <= (place != "sink_log")
     assert item.commands
 
@@ -69,8 +74,10 @@ def test_what_else_a_storage_says(what, words, file):
     problem = storage_problem(text)
     assert problem is not None and problem.what == what
     found = explain([text]).explanations
-    assert found and {sign.kind for item in found for sign in item.signs} <= {"file", "text"}
-    assert all(item.is_shown for item in found) or words.endswith("(Permission denied)")
+    assert found and not [item for item in found if item.is_shown]
+    found = explain([text, READER]).explanations
+    assert found and {sign.kind for item in found for sign in item.signs} <= {"file", "frame"}
+    assert all(item.is_shown for item in found)
     if what == "denied":
         assert not [command for item in found for command in item.commands]
 
@@ -92,7 +99,6 @@ def test_a_file_of_users_is_none_of_a_checkpoint(path, words):
     assert [item for item in explain([words.format(path)]).explanations if item.is_shown] == []
 
 
-READER = "\tat org.apache.spark.sql.execution.streaming.checkpointing.HDFSMetadataLog.get(H.scala:1)"
 JAVA = "java.io.FileNotFoundException: /data/ck/offsets/7 (Permission denied)\n\tat java.io.FileInputStream.open0(N)\n"
 
 
@@ -117,6 +123,18 @@ def test_a_file_that_the_query_has_opened_itself(text, is_shown):
     """Java's own words are of Spark where its reader threw; a function of the query that failed is not the checkpoint."""
     found = [item.is_shown for item in explain(text.splitlines()).explanations if item.cause]
     assert found == ([] if is_shown is None else [is_shown])
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        "offsets/.7.0a0b7c5e-6f6b-4f19-8f20-7d4f4f3f7a10.tmp",
+        "state/0/7/.1.delta.0a0b7c5e-6f6b-4f19-8f20-7d4f4f3f7a10.TID9.tmp",
+    ],
+)
+def test_a_name_that_spark_alone_gives_is_proof(file):
+    text = f"java.io.IOException: rename from s3a://lake/ck/{file} to s3a://lake/ck/x failed."
+    assert [item.certainty for item in explain([text]).explanations] == ["proven"]
 
 
 def test_a_checksum_file_in_the_way_is_what_spark_says_it_is():
