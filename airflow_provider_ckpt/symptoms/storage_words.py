@@ -27,7 +27,7 @@ _CODE = r"(?:[Cc]ode[ :=]{1,3}|, |: ?)"
 _PROBLEMS = {
     "foreign": re.compile(r"Wrong FS"),
     "damaged": re.compile(r"ChecksumException|Checksum error"),
-    "present": re.compile(r"AlreadyExists|already exists"),
+    "present": re.compile(r"AlreadyExists|already exists|because file exists"),
     "unrenamed": re.compile(
         r"\b[Rr]ename .{0,2000}\b(?:failed|returned false)|[Ff]ailed to rename|Cannot rename|Unable to rename"
     ),

@@ -141,7 +141,10 @@ def test_a_checksum_file_in_the_way_is_what_spark_says_it_is():
     """Spark takes it for a second query; the page has the checksum file as a cause."""
     told = "org.apache.spark.SparkException: Multiple streaming queries are concurrently using file:/data/ck/offsets."
     cause = "Caused by: org.apache.hadoop.fs.FileAlreadyExistsException: file:/data/ck/offsets/.4.crc already exists."
+    file = "file:/data/ck/offsets/"
+    warned = f"26/11/23 02:00:00 WARN C: Failed to rename temp file {file}.4.1.tmp to {file}4 because file exists"
     assert {item.page for item in explain([told, cause]).explanations} == {"concurrent-stream-log-update"}
+    assert explain([warned, told, cause]).explanations[0].page == "concurrent-stream-log-update"
     assert any(item.match.page for item in explain([told, cause]).explanations)
 
 
