@@ -310,6 +310,14 @@ class CheckpointView:
         return metadata.batch_timestamp_ms if metadata else None
 
     @property
+    def committed_at_ms(self) -> int | None:
+        """When the newest committed batch was committed, epoch milliseconds; None where the storage does not tell."""
+        if self.latest_committed is None:
+            return None
+        entry = self.objects.get(layout.commit_entry(self.latest_committed))
+        return entry.modified_ms if entry else None
+
+    @property
     def links(self) -> tuple[str, ...]:
         """Names of symbolic links, as far as they were listed; Spark makes none."""
         return tuple(sorted(name for name, stored in self.objects.items() if stored.is_link))

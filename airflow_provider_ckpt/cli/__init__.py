@@ -5,6 +5,7 @@ Each command is in a module that is loaded when it is called, with all that it n
 
 from __future__ import annotations
 
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -45,6 +46,18 @@ MODULES = {
     "mcp": "mcp",
 }
 
+#: What the commands are for, as the help and the reference group them.
+GROUPS = {
+    "Reading": ("show", "log", "diff", "lag", "export", "publish-offsets", "check", "explain", "gate", "fleet"),
+    "Waiting": ("wait",),
+    "Backups": ("backup", "backups", "verify", "restore", "prune"),
+    "Changes in place": (
+        *("rollback", "seed", "repartition", "reset-offsets", "fence"),
+        *("sources", "repair", "salvage", "undo", "history"),
+    ),
+    "Shells and assistants": ("completion", "mcp"),
+}
+
 
 class _OnDemand(Mapping[str, click.Command]):
     """The commands by name; the module of one is loaded when it is asked for."""
@@ -70,6 +83,14 @@ class _Commands(click.Group):
         except OutputError as error:
             return without_output(error, ctx)
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The commands in their groups, each with the whole of its first sentence."""
+        widest = max(map(len, MODULES))
+        for group, names in GROUPS.items():
+            with formatter.section(group):
+                rows = [(f"{name:{widest}}", _first_sentence(self.commands[name])) for name in names]
+                formatter.write_dl(rows)
+
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
@@ -78,6 +99,11 @@ class _Commands(click.Group):
         if command is not None and not ctx.resilient_parsing:  # a shell that completes has nothing whole yet
             _refuse_repeated_and_empty(command, click.Context(command, ctx, name, resilient_parsing=True), arguments)
         return name, command, arguments
+
+
+def _first_sentence(command: click.Command) -> str:
+    paragraph = " ".join((command.help or "").partition("\n\n")[0].split())
+    return re.split(r"(?<=\.) (?=[A-Z])", paragraph, maxsplit=1)[0]
 
 
 def _refuse_repeated_and_empty(command: click.Command, context: click.Context, arguments: Sequence[str]) -> None:

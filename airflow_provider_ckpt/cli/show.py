@@ -17,6 +17,7 @@ from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointFormatError
 from airflow_provider_ckpt.report.tables import Table, facts
 from airflow_provider_ckpt.storage.store import Store
+from airflow_provider_ckpt.times import duration_text
 from airflow_provider_ckpt.visible import visible
 
 if TYPE_CHECKING:
@@ -27,14 +28,16 @@ if TYPE_CHECKING:
 @click.command(
     epilog=examples(
         "ckpt show s3://lake/checkpoints/orders",
+        "ckpt show s3://lake/checkpoints/orders --confs",
         "ckpt show s3://lake/checkpoints/orders --source 0=kafka:broker:9092 --json",
     )
 )
 @click.argument("location", shell_complete=directories)
+@click.option("--confs", "with_confs", is_flag=True, help="Also list the once-only confs; --json always has them.")
 @asking
 @shared
-def show(location: str, storage_options: tuple[str, ...], as_json: bool, **said: Any) -> None:
-    """Show the progress of a query: batches, watermark, source offsets, once-only confs.
+def show(location: str, with_confs: bool, storage_options: tuple[str, ...], as_json: bool, **said: Any) -> None:
+    """Show the progress of a query: batches, watermark, source offsets.
 
     With --source or --sources-file also how far it is behind its sources, as ckpt lag does, with the partitions that
     are furthest behind.
@@ -53,24 +56,20 @@ def show(location: str, storage_options: tuple[str, ...], as_json: bool, **said:
     if as_json:
         print_json(document)
         return
-    summary = [
-        (key, value)
-        for key, value in document.items()
-        if key not in ("format_version", "lag") and not isinstance(value, list | dict)
-    ]
     sources = tuple(
         (item["source_id"], item["committed_offset"], item["planned_offset"]) for item in document["sources"]
     )
-    if document["unknown"]:
-        summary.append(("not known to ckpt", listed_shortly(document["unknown"])))
     print_tables(
         [
-            facts(view.location, summary),
+            facts(view.location, _facts(document, _last_commit(view), with_confs=with_confs)),
             Table("Sources", ("source", "committed offset", "planned offset"), sources),
             *([] if lag is None else _lag_tables(lag)),
-            Table("Once-only confs", ("conf", "value"), tuple(sorted(document["confs"].items()))),
         ]
     )
+    if with_confs:
+        say("Once-only confs", bold=True)
+        for name, value in sorted(document["confs"].items()):  # no table: names and classes are copied whole
+            say(f"  {name} = {value}")
     for source in lag or ():
         for note in (*source.notes, *(source.next_batch.notes if source.next_batch else ())):
             say(f"Source {source.source_id}: {visible(note).rstrip('.')}.", colour="yellow")
@@ -84,6 +83,33 @@ def show(location: str, storage_options: tuple[str, ...], as_json: bool, **said:
             f"back: ckpt rollback {view.location} --to-batch {view.latest_committed}",
             colour="yellow",
         )
+
+
+def _facts(document: ShowDocument, last_commit: str | None, *, with_confs: bool) -> list[tuple[str, Any]]:
+    """The document for people: a row for each thing that it says."""
+    versions = (document["offset_log_version"], document["commit_log_version"])
+    rows: list[tuple[str, Any]] = [
+        ("query id", document["query_id"]),
+        ("newest planned batch", document["latest_planned_batch"]),
+        ("planned at", document["batch_timestamp"]),
+        ("newest committed batch", document["latest_committed_batch"]),
+        ("committed at", last_commit),
+        ("batch in flight", document["in_flight"]),
+        ("watermark", document["watermark"]),
+        ("stateful", "yes" if document["stateful"] else "no"),
+        ("formats", "offset log {}, commit log {}".format(*("-" if item is None else item for item in versions))),
+    ]
+    if document["confs"] and not with_confs:
+        rows.append(("once-only confs", f"{len(document['confs'])}; --confs lists them"))
+    if document["unknown"]:
+        rows.append(("not known to ckpt", listed_shortly(document["unknown"])))
+    return rows
+
+
+def _last_commit(view: CheckpointView) -> str | None:
+    """When it was, and how long before it was seen."""
+    at_ms = view.committed_at_ms
+    return None if at_ms is None else f"{when(at_ms)}, {duration_text(max(0, view.observed_at_ms - at_ms))} ago"
 
 
 def _lag(
@@ -129,6 +155,7 @@ def _summary(view: CheckpointView, lag: Sequence[SourceLag] | None, *, is_closed
         "unfinished_repartition": view.unfinished_repartition,
         "watermark_ms": view.watermark_ms or None,  # 0 is what a query without one has
         "watermark": when(view.watermark_ms or None),
+        "last_commit": when(view.committed_at_ms),
         "batch_timestamp": when(metadata.batch_timestamp_ms) if metadata else None,
         "stateful": view.stateful,
         "unknown": [*unknown_names(view), *(f"{name}/" for name in view.folders if "/" not in name)],

@@ -80,6 +80,7 @@ class ShowDocument(Document):
         int | None, "event-time watermark of the newest committed batch, epoch milliseconds; null when there is none"
     ]
     watermark: Annotated[str | None, "the same time as ISO 8601"]
+    last_commit: Annotated[str | None, "when the latest committed batch was committed, by the clock of the storage"]
     batch_timestamp: Annotated[str | None, "when the latest planned batch began (`batchTimestampMs`), ISO 8601"]
     stateful: Annotated[bool, "whether the query is stateful"]
     unknown: Annotated[list[str], "files and directories that ckpt does not know"]

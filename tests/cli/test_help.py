@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 
 import click
 import pytest
 
-from airflow_provider_ckpt.cli import cli
+from airflow_provider_ckpt.cli import GROUPS, cli
 from airflow_provider_ckpt.cli.options import NO_DEFAULT
+from tests.package import PACKAGE
 
 COMMANDS = dict(cli.commands)
 OPTIONS = [
@@ -41,6 +43,23 @@ def test_a_command_shows_examples_that_parse(name):
     for called, *arguments in examples:
         assert called == name
         COMMANDS[name].make_context(name, arguments)  # parsed, not executed
+
+
+def test_the_help_has_the_groups_of_the_reference_and_whole_sentences():
+    text = cli.get_help(click.Context(cli, info_name="ckpt", terminal_width=100))
+    commands = text.partition("Options:")[2].partition("\n\n")[2].partition("Examples:")[0]
+    assert "..." not in commands
+    reference = (PACKAGE.parent / "docs" / "reference.md").read_text()
+    sections = {}
+    for section in reference.split("\n## ")[1:]:
+        if found := re.findall(r"^### ckpt ([a-z-]+)", section, re.MULTILINE):
+            sections[section.partition("\n")[0]] = found
+    shells = sections.pop("What all commands have in common")
+    assert {**sections, "Shells and assistants": shells} == {group: list(names) for group, names in GROUPS.items()}
+    for group, names in GROUPS.items():
+        (block,) = re.findall(rf"^{group}:\n((?:  .*\n)*)", commands, re.MULTILINE)
+        assert re.findall(r"^  ([a-z-]+) ", block, re.MULTILINE) == list(names)
+    assert set(COMMANDS) == {name for names in GROUPS.values() for name in names}
 
 
 @pytest.mark.parametrize("name", COMMANDS)
