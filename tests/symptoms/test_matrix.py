@@ -8,7 +8,7 @@ from functools import cache
 from tests.symptoms.matrix import Judged, faults, missed, reports, share_found, symptoms, table, users
 
 #: Of so many failures of users the whole log is read for one; `make matrix` reads all.
-LOGS = 1 if os.environ.get("CKPT_EXHAUSTIVE") else 5
+LOGS = 1 if os.environ.get("CKPT_EXHAUSTIVE") else 10
 
 
 @cache
