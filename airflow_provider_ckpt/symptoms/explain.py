@@ -84,6 +84,7 @@ class _Seen:
     match: Match
     met: Met
     likely: bool
+    is_warning: bool = False
 
 
 @dataclass(slots=True)
@@ -152,7 +153,7 @@ class _Reading:
             known.match = known.match.merged(match)
         elif len(alike) < MOST_OF_ONE:
             met = Met(failure.line, failure.line)
-            alike.append(_Seen(match, met, likely and bool(match.causes)))
+            alike.append(_Seen(match, met, likely and bool(match.causes), failure.level == "WARN"))
             return
         else:
             known = alike[-1]
@@ -191,7 +192,13 @@ class _Reading:
         kept = (seen for seen in every if seen.match.page is None or seen.match.page.name not in told)
         found = sorted(
             kept,
-            key=lambda item: (not item.likely, not item.match.is_proven, not item.match.causes, item.met.line),
+            key=lambda item: (
+                not item.likely,
+                not item.match.is_proven,
+                not item.match.causes,
+                item.is_warning,  # what stopped the query comes after it
+                item.met.line,
+            ),
         )
         only = {"query_id": min(self.queries)} if len(self.queries) == 1 else {}
         explanations = tuple(
