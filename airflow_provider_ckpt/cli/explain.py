@@ -216,7 +216,8 @@ def _lines_of(first: bytes, file: BinaryIO) -> Iterator[str]:
             yield from text[start : blanks.start()].split("\n")
             yield "\n" * (blanks[0].count("\n") - 1)
             start = blanks.end()
-        yield from text[start:].split("\n")[: -1 if line_feed else None]
+        if text:
+            yield from text[start:].split("\n")[: -1 if line_feed else None]
         block = file.read(_LINE_BYTES)
     if left:
         yield left.decode("utf-8", "replace")

@@ -13,6 +13,7 @@ from airflow_provider_ckpt.checks.findings import Finding
 from airflow_provider_ckpt.checks.logs import entry_before, newest_commit, newest_entry
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.commit_log import CommitMetadata
+from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.restart.deploy import DeploySpec
 from airflow_provider_ckpt.restart.hints import NEW_LOCATION
 from airflow_provider_ckpt.restart.sources import COMPARED, count_fits, empty_lines, source_findings, types_fit
@@ -147,8 +148,17 @@ def entry_before_newest(view: CheckpointView, deploy: DeploySpec) -> Iterator[Fi
         if entry is not None and deploy.sources is not None:
             if entry.version == 1:
                 yield from count_fits(entry, name, before, view, deploy)
-            for finding in types_fit(entry, before, deploy):
-                yield finding if _reads_before(view, deploy) else replace(finding, severity="warning", spark_error=None)
+            yield from _types_before(view, entry, before, deploy)
+
+
+def _types_before(view: CheckpointView, entry: OffsetSeq, before: int, deploy: DeploySpec) -> Iterator[Finding]:
+    """CKPT212 of the entry before the newest one; where no source reads it, only when the newest one has none."""
+    found = tuple(types_fit(entry, before, deploy))
+    newest = newest_entry(view)
+    if _reads_before(view, deploy):
+        yield from found
+    elif newest is not None and not any(types_fit(newest, before + 1, deploy)):
+        yield from (replace(finding, severity="warning", spark_error=None) for finding in found)
 
 
 #: Types whose source reads the offset that it goes on from alone, not the one before that.

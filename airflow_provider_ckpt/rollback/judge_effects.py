@@ -33,6 +33,12 @@ class Wish:
     sources: Mapping[str, str]
     trigger: str
     fenced: bool = False
+    note: str = ""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """How the target was found, for who reads a plan that is made now; one that was begun keeps its own."""
+        return (self.note,) if self.note else ()
 
     @property
     def said(self) -> Said:

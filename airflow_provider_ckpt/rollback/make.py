@@ -104,8 +104,8 @@ def make_rollback(
 
 def _planned(stores: Stores, target: int | RollbackTarget | ToBackup | BeforeDeploy, wish: Wish) -> Plan:
     if isinstance(target, BeforeDeploy):
-        plan = _make_rollback_to(stores, find_bookmarked(stores, target.bookmark), wish)
-        return replace(plan, notes=(target.note, *plan.notes))
+        wish = replace(wish, note=target.note)
+        return _make_rollback_to(stores, find_bookmarked(stores, target.bookmark), wish)
     return _make_rollback_to(stores, target, wish)
 
 
@@ -310,7 +310,7 @@ def _not_known(effect: SinkEffect, batch_id: int) -> SinkEffect:
 def _told(plan: Plan, stores: Stores, notes: tuple[str, ...], resets: Resets, wish: Wish) -> Plan:
     """The plan with what its reader should know of the target and of the storage; behind the fence, if there is one."""
     warnings = (*plan.warnings, *resets.warnings(), *lock_warnings(stores.checkpoint))
-    plan = replace(plan, notes=notes, warnings=warnings)
+    plan = replace(plan, notes=(*wish.notes, *notes), warnings=warnings)
     return dropping_fence(plan, required_fence(stores)) if wish.fenced else plan
 
 

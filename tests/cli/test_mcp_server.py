@@ -112,7 +112,8 @@ def test_an_error_text_is_explained_with_evidence_on_the_checkpoint(told, capsys
     run(["explain", "java.lang.IllegalStateException: batch 8 doesn't exist", told.orders, "--json"])
     document = json.loads(capsys.readouterr().out)
     answer = told.answers["explain"].structured_content["document"]
-    assert answer == document and answer["explanations"][0]["cause"]
+    assert answer == document and answer["explanations"][0]["possible"]
+    assert answer["explanations"][0]["line"] == 1
 
 
 def test_a_plan_is_not_carried_out(told):

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from airflow_provider_ckpt.backup.take import take_backup
+from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.errors import BatchNotRestorableError, PlanError
@@ -103,3 +104,21 @@ def test_nothing_has_run_since(query):
     before = take_bookmark(observe(query.store))
     assert find_bookmarked(stores_of(query), before) == ToBatch(2)
     assert make_rollback(stores_of(query), BeforeDeploy(before)).actions == ()
+
+
+@pytest.mark.parametrize("begun_by", ["the bookmark", "the batch"])
+def test_a_rollback_that_was_killed_is_completed_as_it_was_begun(query, before, begun_by):
+    class KilledError(Exception):
+        pass
+
+    def kill(done: int, total: int, name: str) -> None:
+        raise KilledError
+
+    stores = stores_of(query)
+    plan = make_rollback(stores, BeforeDeploy(before) if begun_by == "the bookmark" else 2)
+    how = {"query_is_stopped": True, "quiet_s": 0, "accept_sink": "unknown"}
+    with pytest.raises(KilledError):
+        apply(plan, stores, on_step=kill, **how)
+    again = make_rollback(stores, BeforeDeploy(before))
+    assert again.plan_id == plan.plan_id
+    assert apply(again, stores, **how).status == "applied"
