@@ -3,7 +3,8 @@
     allowed ── gate ── backup ─┬─ fork ───────┬─ stage ── shadow ── caught_up ── compare ── approve ──┐
                                └─ next_batch ─┘                                                       │
   ┌───────────────────────────────────────────────────────────────────────────────────────────────────┘
-  └─ answered ── stop_old ── stopped ── gate_again ── keep ── still_stopped ── restart ── wait ── continuity ── deployed
+  └─ answered ── stop_old ── stopped ── gate_again ── keep ── still_stopped ─┬─ restart
+                                                                             └─ wait ── continuity ── deployed
                                                                      (any of the three fails) ── went_wrong
 
 * ``allowed`` says what a switch does at the sink, before anything starts. An effect that is not exact is refused
@@ -24,6 +25,7 @@
 * ``still_stopped`` watches again, and refuses when a query has run since ``stopped``, whoever started it.
 * ``restart`` starts the new version on the checkpoint and the sink of the old one; so the sink knows each batch again.
   The fork was the rehearsal, and is never used for anything else. ``keep`` has the way back, ``went_wrong`` tells it.
+  ``wait`` runs beside it, as spark-submit may follow a query for as long as that runs, and fails when it does.
 
 When ``shadow`` is a job that goes on running on a cluster, stop it, too. The fork and its output can then be deleted.
 """
@@ -263,7 +265,9 @@ with DAG(
     wait = CheckpointProgressSensor(
         task_id="wait",
         batch_id="{{ ti.xcom_pull(task_ids='gate_again')['resumes_at_batch'] }}",
-        deferrable=True,
+        fails_with="restart",
+        deferrable=False,
+        mode="reschedule",
         poke_interval=15,
         timeout=PROGRESS_TIMEOUT,
         **checkpoint,
@@ -278,6 +282,8 @@ with DAG(
     @task(trigger_rule="one_failed")
     def went_wrong(ti: Any = None) -> None:
         """Fail with the ways back; when the new version was never started, there is nothing to go back from."""
+        if (ti.xcom_pull(task_ids="continuity") or {}).get("status") == "continued":
+            raise AirflowFailException("The new version went on right, and has failed since: see the log of restart.")
         switched = ti.xcom_pull(task_ids="still_stopped")
         if switched is None:
             raise AirflowSkipException("The switch was not made. If the old version was stopped, start it again.")
@@ -287,17 +293,6 @@ with DAG(
         raise AirflowFailException("\n".join(["The new version did not go on where the old one had stopped.", *ways]))
 
     allowed >> gate >> backup >> [fork, next_batch] >> stage >> shadow >> caught_up >> compare >> approve
-    (
-        approve
-        >> answered()
-        >> stop_old()
-        >> stopped
-        >> gate_again
-        >> keep
-        >> still_stopped
-        >> restart
-        >> wait
-        >> continuity
-        >> deployed
-    )
+    (approve >> answered() >> stop_old() >> stopped >> gate_again >> keep >> still_stopped >> [restart, wait])
+    wait >> continuity >> deployed
     [restart, wait, continuity] >> went_wrong()

@@ -1,6 +1,7 @@
 """Give the state of a streaming query another number of partitions, when a person has seen the plan.
 
-    plan ── approve ── backup ── repartition ── restart ── wait
+    plan ── approve ── backup ── repartition ─┬─ restart
+                                              └─ wait
 
 * ``plan`` reads the whole checkpoint, and fails where Spark would refuse the repartition or do it wrong. It changes
   nothing, and needs no Spark.
@@ -12,8 +13,9 @@
   of the state before and after. When the checkpoint has changed since, or the approval is older than the plan (``plan``
   was cleared), it is refused and nothing is done. A try that was killed leaves a query that does not start; the next
   try goes on where it was, and ``ckpt undo`` takes the repartition back, half done or whole.
-* ``restart`` submits the application, ``wait`` sees that its first batch is committed. Without input there is none, and
-  ``wait`` fails after half an hour.
+* ``restart`` submits the application, ``wait`` sees that its first batch is committed. They run side by side, as
+  spark-submit may follow a query for as long as that runs (``spark://`` in cluster mode, for example). ``wait`` fails
+  when ``restart`` does; without input there is no batch, and it fails after half an hour.
 
 A rejected plan ends the run with its other tasks skipped. Stop the query before this DAG runs.
 """
@@ -126,10 +128,12 @@ with DAG(
     wait = CheckpointProgressSensor(
         task_id="wait",
         batch_id="{{ ti.xcom_pull(task_ids='plan')['batch_id'] + 1 }}",
-        deferrable=True,
+        fails_with="restart",
+        deferrable=False,
+        mode="reschedule",
         poke_interval=15,
         timeout=PROGRESS_TIMEOUT,
         **checkpoint,
     )
 
-    plan >> approve >> backup >> repartition >> restart >> wait
+    plan >> approve >> backup >> repartition >> [restart, wait]

@@ -1,7 +1,7 @@
 """Move the positions of a streaming query, when a person has seen the plan and its effect on the sink.
 
-    plan ── ask ─┬─ approve ─┬─ reset ── restarts ── restart ── wait
-                 └─ (no step) ┘
+    plan ── ask ─┬─ approve ─┬─ reset ── restarts ─┬─ restart
+                 └─ (no step) ┘                     └─ wait
 
 * ``plan`` asks the broker where the source is to go: to the earliest or the latest offsets, to a time, by a duration or
   by a number of offsets, or to offsets that are given. It changes nothing; it shows every step and the effect on the
@@ -13,7 +13,9 @@
   has changed since, or the approval is older than the plan (``plan`` was cleared), it is refused and nothing is done.
   What it replaces is kept for ``ckpt undo``; ``ckpt history`` shows who approved it, and the effect that was accepted.
 * ``restart`` submits the application, ``wait`` sees that its first batch is committed; without an application both are
-  skipped. A query that was moved to the end of its topics commits none until a record comes.
+  skipped. They run side by side, as spark-submit may follow a query for as long as that runs (``spark://`` in cluster
+  mode, for example). ``wait`` fails when ``restart`` does. A query that was moved to the end of its topics commits none
+  until a record comes.
 
 A rejected plan ends the run with its other tasks skipped.
 """
@@ -183,7 +185,9 @@ with DAG(
     wait = CheckpointProgressSensor(
         task_id="wait",
         batch_id="{{ ti.xcom_pull(task_ids='plan')['batch_id'] + 1 }}",
-        deferrable=True,
+        fails_with="restart",
+        deferrable=False,
+        mode="reschedule",
         poke_interval=15,
         timeout=PROGRESS_TIMEOUT,
         **checkpoint,
@@ -191,4 +195,4 @@ with DAG(
 
     asked = ask(plan.output)
     asked >> [approve, reset]
-    approve >> reset >> restarts("{{ params.application }}") >> restart >> wait
+    approve >> reset >> restarts("{{ params.application }}") >> [restart, wait]

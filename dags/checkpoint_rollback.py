@@ -1,7 +1,7 @@
 """Roll a streaming query back, when a person has seen the plan and its effect on the sink.
 
-    plan ── ask ─┬─ approve ─┬─ rollback ── restarts ── restart ── wait
-                 └─ (no step) ┘
+    plan ── ask ─┬─ approve ─┬─ rollback ── restarts ─┬─ restart
+                 └─ (no step) ┘                        └─ wait
 
 * ``plan`` finds the batch: by its id, by the time at which it began, by watermark, by source offsets or by a backup. It
   changes nothing; it shows every step and the effect on the sink. A plan other than the one that was previewed on the
@@ -14,7 +14,8 @@
   older than the plan (``plan`` was cleared), it is refused and nothing is done. What it removes is kept for
   ``ckpt undo``; ``ckpt history`` shows who approved it, and the effect that was accepted.
 * ``restart`` submits the application, ``wait`` sees that its first batch is committed; without an application both are
-  skipped.
+  skipped. They run side by side, as spark-submit may follow a query for as long as that runs (``spark://`` in cluster
+  mode, for example). ``wait`` fails when ``restart`` does.
 
 A rejected plan ends the run with its other tasks skipped.
 """
@@ -170,7 +171,9 @@ with DAG(
     wait = CheckpointProgressSensor(
         task_id="wait",
         batch_id="{{ ti.xcom_pull(task_ids='plan')['batch_id'] + 1 }}",
-        deferrable=True,
+        fails_with="restart",
+        deferrable=False,
+        mode="reschedule",
         poke_interval=15,
         timeout=PROGRESS_TIMEOUT,
         **checkpoint,
@@ -178,4 +181,4 @@ with DAG(
 
     asked = ask(plan.output)
     asked >> [approve, rollback]
-    approve >> rollback >> restarts("{{ params.application }}") >> restart >> wait
+    approve >> rollback >> restarts("{{ params.application }}") >> [restart, wait]

@@ -75,6 +75,9 @@ PARAMS = {
     ),
 }
 
+#: A file sink by its format, too.
+FILES = ("file", "parquet", "json", "csv", "orc", "text")
+
 log = logging.getLogger("airflow.task")
 
 APPROVAL = """
@@ -128,6 +131,7 @@ with DAG(
     max_active_runs=1,
     render_template_as_native_obj=True,
     params=PARAMS,
+    user_defined_macros={"FILES": FILES},
     tags=["ckpt"],
     doc_md=__doc__,
 ) as dag:
@@ -201,7 +205,7 @@ with DAG(
         backup_root="{{ params.backup_root }}",
         sink="{{ params.sink }}",
         trim_sink_log="""{{ params.trim_sink_log if params.trim_sink_log is boolean
-            else (params.sink or '').startswith('file:') }}""",
+            else (params.sink or '').split(':')[0] | lower in FILES }}""",
         plan_only=True,
         **checkpoint,
     )

@@ -180,3 +180,10 @@ def test_processes_with_homes_of_their_own_share_what_they_encrypt(tmp_path):
     text, *of_triggerer = run("triggerer", "decrypt", token)
     assert text == "an event"
     assert of_scheduler == of_triggerer == shared
+
+
+def test_make_tells_what_it_would_do_and_starts_nothing():
+    """A recipe that calls make again would run under ``-n`` as well; here it would end at a command that is not there."""
+    make = ["make", "-n", "compose", "browser", "exhaustive", "BIN=/no/such"]
+    said = subprocess.run(make, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert "/no/such/python -m tests.compose.run" in said and "-m tests.compose.native" not in said

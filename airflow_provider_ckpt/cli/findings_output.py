@@ -14,9 +14,17 @@ from airflow_provider_ckpt.checks.baseline import Baseline, parse_baseline
 from airflow_provider_ckpt.cli.files import WrittenFile, read_text, require_outside
 from airflow_provider_ckpt.cli.how_far import telling
 from airflow_provider_ckpt.cli.options import open_store
-from airflow_provider_ckpt.cli.render import print_error, print_tables, say
+from airflow_provider_ckpt.cli.render import print_error, print_json, print_tables, say
 from airflow_provider_ckpt.errors import CheckpointError
-from airflow_provider_ckpt.report.ci import Judged, json_text, junit_text, plain_text, printable, sarif_text
+from airflow_provider_ckpt.report.ci import (
+    Judged,
+    json_document,
+    json_text,
+    junit_text,
+    plain_text,
+    printable,
+    sarif_text,
+)
 from airflow_provider_ckpt.report.tables import Table, findings_table, forecast_tables
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.untrusted.limits import BASELINE_BYTES
@@ -60,6 +68,8 @@ class Outputs:
             click.echo(plain_text(judged))
         elif self.document == "text":
             _print_for_people(judged)
+        elif self.document == "json":
+            print_json(json_document(judged))
         else:
             click.echo(document)
         raise click.exceptions.Exit(max(item.exit_code for item in judged))

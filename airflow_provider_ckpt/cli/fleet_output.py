@@ -186,12 +186,13 @@ def _uninterrupted() -> Iterator[None]:
 
 
 def _print_json(rows: Sequence[FleetRow], summary: Summary) -> None:
-    """One document with a line for each row."""
-    separator = f'{{"format_version": {FORMAT_VERSION}, "checkpoints": [\n'
+    """One document, on one line; for people with a line for each row."""
+    end = "\n" if sys.stdout.isatty() else ""
+    separator = f'{{"format_version": {FORMAT_VERSION}, "checkpoints": [{end}'
     for row in rows:
         click.echo(f"{separator}{json.dumps(row.to_dict())}", nl=False)
-        separator = ",\n"
-    start = "\n" if rows else separator
+        separator = f", {end}"
+    start = end if rows else separator
     click.echo(f'{start}], "summary": {json.dumps(summary.to_dict())}}}')
 
 

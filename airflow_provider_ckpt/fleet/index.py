@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from airflow_provider_ckpt.checks.findings import SEVERITIES
@@ -132,6 +132,12 @@ class LastBackup:
     created_at_ms: int
 
 
+#: An index is old after so many pauses between two of them; but not within a quarter of an hour, as somebody may write
+#: two at once, and at the latest after a day and a half. Milliseconds.
+_PAUSES = 3
+OLD_LEAST_MS, OLD_MS, OLD_MOST_MS = 900_000, 3_600_000, 129_600_000
+
+
 @dataclass(frozen=True, slots=True)
 class FleetIndex:
     """A fleet at one time.
@@ -142,6 +148,7 @@ class FleetIndex:
         roots: Where it was searched for.
         rows: A row for each checkpoint, and for each directory that could not be read.
         left_out: How many have no row, because their location has more than :data:`MOST_LOCATION` characters.
+        before_ms: When the index before it began, where that one is still there; not in the file.
     """
 
     began_at_ms: int
@@ -149,6 +156,12 @@ class FleetIndex:
     roots: tuple[str, ...]
     rows: tuple[IndexRow, ...]
     left_out: int = 0
+    before_ms: int | None = field(default=None, compare=False)
+
+    def is_old(self, at_ms: int) -> bool:
+        """Whether a newer one should be there by the pace at which indexes are written; without one, in an hour."""
+        pace_ms = OLD_MS if self.before_ms is None else _PAUSES * (self.began_at_ms - self.before_ms)
+        return at_ms - self.written_at_ms > min(max(pace_ms, OLD_LEAST_MS), OLD_MOST_MS)
 
     def encode(self) -> bytes:
         """The file; :func:`decode` is the way back."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from dataclasses import replace
 from threading import Lock
 
 from airflow_provider_ckpt.clock import now_ms
@@ -38,7 +39,9 @@ class IndexReader:
             return None
         with self._lock:  # of several that ask at once, one reads
             if self._kept is None or self._kept[:2] != (store.location, names[-1]):
-                self._kept = (store.location, names[-1], _read(store, names[-1]))
+                index = _read(store, names[-1])
+                before = [began for began in map(_began_at_ms, names) if began < index.began_at_ms]
+                self._kept = (store.location, names[-1], replace(index, before_ms=max(before, default=None)))
             return self._kept[2]
 
 
@@ -65,6 +68,10 @@ def _newest(store: Store, name: str) -> tuple[str, bytes]:
 def index_name(began_at_ms: int) -> str:
     """The name of an index, by which it sorts."""
     return f"fleet-{began_at_ms:013d}.jsonl"
+
+
+def _began_at_ms(name: str) -> int:
+    return int(name.removeprefix("fleet-").removesuffix(".jsonl"))
 
 
 def list_indexes(store: Store) -> list[str]:

@@ -14,6 +14,7 @@ from airflow.providers.common.compat.sdk import AirflowException
 
 from airflow_provider_ckpt.change.acceptance import require_newer
 from airflow_provider_ckpt.change.apply import apply
+from airflow_provider_ckpt.change.ask_word import ask_word
 from airflow_provider_ckpt.change.expectation import require_expected
 from airflow_provider_ckpt.change.find_done import find_done, receipt_of
 from airflow_provider_ckpt.change.journal import Record
@@ -120,6 +121,8 @@ class CheckpointChangeOperator(CheckpointOperator):
         """Plan, log the plan, and carry it out."""
         with airflow_errors(context):
             require_flags(self, "break_lock", "plan_only")
+            if not callable(self.query_is_stopped):  # which is called once the plan is made
+                ask_word(self.query_is_stopped, "")
             self.require_arguments()
             if not self.plan_only and (done := self.done(self.stores(), task_of(context))) is not None:
                 return self._already_done(context, done)

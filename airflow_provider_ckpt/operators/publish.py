@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointError
-from airflow_provider_ckpt.hooks.checkpoint import airflow_errors, failure, require_flags
+from airflow_provider_ckpt.hooks.checkpoint import airflow_errors, failure, push_error, require_flags
 from airflow_provider_ckpt.hooks.kafka import kafka_config
 from airflow_provider_ckpt.operators.base import CheckpointOperator, texts_of
 from airflow_provider_ckpt.positions.publication import Publication
@@ -100,7 +100,7 @@ class CheckpointPublishOffsetsOperator(CheckpointOperator):
             "publish_again_before_ms": again_ms,
         }
         self.tell(context, result, batch_id=done[0].position.batch_id if len(done) == 1 else None)
-        self._fail_for([item for item in outcomes if isinstance(item, CheckpointError)])
+        self._fail_for(context, [item for item in outcomes if isinstance(item, CheckpointError)])
         return result
 
     def _assigned(self) -> frozenset[Partition] | None:
@@ -111,9 +111,10 @@ class CheckpointPublishOffsetsOperator(CheckpointOperator):
         except (TypeError, ValueError) as error:
             raise CheckpointError(str(error), hint="Give assign as the query does.") from None
 
-    def _fail_for(self, errors: Sequence[CheckpointError]) -> None:
+    def _fail_for(self, context: Any, errors: Sequence[CheckpointError]) -> None:
         for error in errors:
             self.log.error("%s", error)
         if errors:
             again = next((error for error in errors if error.retryable), errors[0])
+            push_error(context, again.to_dict())
             raise failure(again.code, again, retryable=again.retryable)

@@ -18,9 +18,6 @@ from airflow_provider_ckpt.plugin.settings import read_settings
 
 router = APIRouter(dependencies=[Depends(require_pages)])
 
-#: An index that is older is said to be old, milliseconds. Its DAG, which runs each five minutes, has missed three runs.
-OLD_MS = 900_000
-
 
 @router.get("/")
 def show_fleet(request: Request) -> Response:
@@ -39,7 +36,7 @@ def _shown(request: Request, found: Any) -> dict[str, Any]:
     return {
         "index": index,
         "now_ms": now_ms(),
-        "is_old": now_ms() - index.written_at_ms > OLD_MS,
+        "is_old": index.is_old(now_ms()),
         "total": len(rows),
         "left_out": left_out_text(index.left_out) if index.left_out else "",
         "worst": Counter(row.worst or "none" for row in rows),

@@ -113,10 +113,15 @@ class Judged:
 
 
 def json_text(judged: Sequence[Judged]) -> str:
-    """One JSON document: that of the checkpoint, or ``checkpoints`` when there are several."""
+    """The text of :func:`json_document`."""
+    return _dump(json_document(judged))
+
+
+def json_document(judged: Sequence[Judged]) -> dict[str, Any]:
+    """One document: that of the checkpoint, or ``checkpoints`` when there are several."""
     documents = [checkpoint.to_dict() for checkpoint in judged]
     fields = documents[0] if len(documents) == 1 else {"checkpoints": documents}
-    return _dump({"format_version": FORMAT_VERSION, **fields})
+    return {"format_version": FORMAT_VERSION, **fields}
 
 
 def plain_text(judged: Sequence[Judged]) -> str:

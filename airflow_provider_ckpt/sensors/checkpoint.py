@@ -32,6 +32,8 @@ from airflow_provider_ckpt.waiting.wait import Lost, Pending, Reached, TimedOut,
 
 __all__ = ["CheckpointDataLossSensor", "CheckpointLagSensor", "CheckpointProgressSensor"]
 
+#: States of a task that does nothing more.
+_FAILED = frozenset({"failed", "upstream_failed"})
 #: A deadline that does not come.
 NEVER_MS = 2**62
 
@@ -65,6 +67,9 @@ class CheckpointProgressSensor(CheckpointSensor):
         the checkpoint: a watermark for a query that has none, partitions that it does not read, a location that does
         not exist. Without
         it that is a warning in the log. With ``start_from_trigger`` no worker polls.
+    :param fails_with: Ids of tasks of the same DAG run that run beside the wait, such as the one that submits the
+        query. When one of them fails, the wait fails at the next poll. With ``mode="reschedule"`` no worker is kept
+        meanwhile; a triggerer cannot ask, so not with ``deferrable``.
     :param start_from_trigger: Begin in the triggerer, without a worker (Airflow 3.3 and later). Not for conditions that
         mean *now*, such as the next batch: a triggerer that is restarted would mean another time.
     """
@@ -87,9 +92,12 @@ class CheckpointProgressSensor(CheckpointSensor):
         source_options: Mapping[str, str | int | bool] | None = None,
         trigger: str | None = None,
         fail_fast: bool = False,
+        fails_with: str | Sequence[str] = (),
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
+        if fails_with and (self.deferrable or self.start_from_trigger):
+            raise ValueError("fails_with needs deferrable=False, because a triggerer cannot ask for other tasks")
         with airflow_errors():
             require_flag("fail_fast", fail_fast)
         self.batch_id = batch_id
@@ -100,6 +108,7 @@ class CheckpointProgressSensor(CheckpointSensor):
         self.source_options = source_options
         self.trigger = trigger
         self.fail_fast = fail_fast
+        self.fails_with = (fails_with,) if isinstance(fails_with, str) else tuple(fails_with)
         self._waiting: Waiting | None = None
         if self.start_from_trigger:
             self.start_trigger_args = self._start_trigger_args()
@@ -147,7 +156,20 @@ class CheckpointProgressSensor(CheckpointSensor):
             raise AirflowSensorTimeout(
                 f"the condition on {self.shown_checkpoint} was not met by the deadline {self.deadline}: {step.text}"
             )
-        return PokeReturnValue(True, self._result(step)) if isinstance(step, Reached) else False
+        if isinstance(step, Reached):
+            return PokeReturnValue(True, self._result(step))
+        if self.fails_with:
+            self._require_not_failed(context["ti"])
+        return False
+
+    def _require_not_failed(self, task: Any) -> None:
+        """Raise AirflowFailException when a task without which nothing will be committed has failed."""
+        runs = task.get_task_states(dag_id=task.dag_id, task_ids=[*self.fails_with], run_ids=[task.run_id])
+        failed = sorted(name for run in runs.values() for name, state in run.items() if state in _FAILED)
+        if failed:
+            raise AirflowFailException(
+                f"the task {failed[0]} has failed, so no more is waited for on {self.shown_checkpoint}: {self._said}"
+            )
 
     def _step(self, context: Any) -> Reached | Pending:
         """Poll once, and judge that. Begins the wait when it has not begun."""

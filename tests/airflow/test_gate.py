@@ -285,7 +285,7 @@ def test_a_damaged_log_gives_a_forecast_and_no_bookmark(checkpoint):
     pushed = XComs()
     with pytest.raises(AirflowFailException, match="GATE_FAILED"):
         CheckpointGateOperator(task_id="gate", checkpoint=checkpoint).execute({"ti": pushed})
-    assert set(pushed) == {"return_value"}
+    assert set(pushed) == {"return_value", "error"}
 
 
 def test_a_query_that_went_on_and_one_that_did_not(checkpoint):

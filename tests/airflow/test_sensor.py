@@ -8,6 +8,7 @@ import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from airflow.providers.common.compat.sdk import (
@@ -369,3 +370,34 @@ def test_the_way_from_an_offset_entry_to_the_answer_is_short(checkpoint):
     way = way[way.index("storage.store.Store.read") :]
     assert {"codec.decode", "waiting.wait.Waiting.step"} < {*way} and way[-1].endswith(".poke")
     assert len(way) <= MOST, way
+
+
+class Beside:
+    """A task instance, beside one that submits the query and is in some state."""
+
+    dag_id, run_id = "d", "r"
+
+    def __init__(self, state: str | None) -> None:
+        self.state = state
+
+    def get_task_states(self, *, dag_id: str, task_ids: list[str], run_ids: list[str]) -> dict[str, Any]:
+        assert (dag_id, task_ids, run_ids) == ("d", ["restart"], ["r"])
+        return {"r": {"restart": self.state}}
+
+    def xcom_push(self, **_: object) -> None: ...
+
+
+@pytest.mark.parametrize("state", ["failed", "upstream_failed"])
+def test_a_wait_fails_with_the_task_that_submits_the_query(checkpoint, state):
+    waiting = sensor(checkpoint, batch_id=99, fails_with="restart", deferrable=False)
+    for going in (None, "running", "up_for_retry", "success"):
+        assert waiting.poke({"ti": Beside(going)}) is False
+    with pytest.raises(AirflowFailException, match=r"the task restart has failed, so no more is waited for.*batch 99"):
+        waiting.poke({"ti": Beside(state)})
+    reached = sensor(checkpoint, batch_id=0, fails_with=["restart"], deferrable=False).poke({"ti": Beside(state)})
+    assert reached.is_done, "what was committed counts"
+
+
+def test_a_triggerer_cannot_ask_for_other_tasks(checkpoint):
+    with pytest.raises(ValueError, match="fails_with needs deferrable=False"):
+        sensor(checkpoint, batch_id=99, fails_with="restart", deferrable=True)

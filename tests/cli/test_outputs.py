@@ -242,3 +242,14 @@ def test_a_baseline_that_is_not_there_is_a_usage_error(ckpt, sound, baseline):
 def test_a_baseline_that_is_no_text_is_a_usage_error(ckpt, sound, baseline):
     baseline.write_bytes(b"\xff\xfe\x00")
     assert ckpt("gate", sound, "--baseline", baseline)[0] == 2
+
+
+def test_a_program_gets_the_document_on_one_line_and_a_person_on_several(ckpt, sound, monkeypatch):
+    """What Airflow's BashOperator gives to the next task is the last line."""
+    for words in (["check", sound], ["gate", sound], ["fence", sound], ["fleet", sound.parent], ["show", sound / "no"]):
+        lines = ckpt(*words, "--json")[1].splitlines()
+        assert len(lines) == 1 and json.loads(lines[0])["format_version"] == 1
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    for words in (["check", sound], ["fleet", sound.parent]):
+        said = ckpt(*words, "--json")[1]
+        assert len(said.splitlines()) > 2 and json.loads(said)["format_version"] == 1

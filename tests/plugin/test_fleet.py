@@ -113,6 +113,16 @@ def test_what_is_typed_stays_text(fleet):
     assert "<script>alert" not in shown and "No checkpoint is like that." in text_of(shown)
 
 
+def test_an_index_is_old_by_the_pace_at_which_indexes_are_written(fleet):
+    fleet(age_ms=45 * 60_000)
+    assert "What happened since" not in text_of(page()), "of the only one nobody knows the pace"
+    fleet(age_ms=40 * 60_000)
+    assert "40 min old. What happened since then is not shown" in text_of(page())
+    fleet(age_ms=10 * 60_000)
+    fleet(age_ms=5 * 60_000)
+    assert "What happened since" not in text_of(page())
+
+
 def test_an_old_index_says_so(fleet):
     fleet(IndexRow("s3://lake/checkpoints/a"), age_ms=7_200_000)
     assert "2 h old. What happened since then is not shown" in text_of(page())

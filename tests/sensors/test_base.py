@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -21,6 +20,7 @@ from airflow_provider_ckpt.sensors.checkpoint import (
     CheckpointLagSensor,
     CheckpointProgressSensor,
 )
+from tests.operators.task import Task
 
 pytestmark = pytest.mark.airflow
 
@@ -90,8 +90,10 @@ def test_a_sensor_that_must_not_fail_skips_when_the_trigger_has_failed(make, fla
 @pytest.mark.parametrize("flag", ["soft_fail", "never_fail"])
 @pytest.mark.parametrize("deferrable", [False, True])
 def test_a_sensor_that_must_not_fail_skips_when_its_poke_fails_for_good(make, flag, deferrable):
+    task = Task()
     with pytest.raises(AirflowSkipException):
-        make(deferrable=deferrable, checkpoint=5, **{flag: True}).execute({"ti": SimpleNamespace()})
+        make(deferrable=deferrable, checkpoint=5, **{flag: True}).execute({"ti": task})
+    assert "must be a path or a URI" in task.pushed["error"]["error"]["message"]
 
 
 def test_the_fields_that_are_templates_are_attributes(make):
