@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help postgres docs compose compose-needs demo unit one test lint fmt exhaustive interleavings tears fences walk browser deploys oracle goldens pipelines sinks source-changes symptoms matrix sparks ends bench java wheels zipapp light provider clean docs-run
+.PHONY: help postgres docs compose compose-needs compose-says browser-says demo unit one test lint fmt exhaustive interleavings tears fences walk browser deploys oracle goldens pipelines sinks source-changes symptoms matrix sparks ends bench java wheels zipapp light provider clean docs-run
 
 help: ## This list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -78,7 +78,7 @@ fences: $(READY) java .s3a/.ready ## 300 fences against live queries of real Spa
 walk: $(READY) java ## Random walks of changes over queries of real Spark: rows, forecasts, undos to the byte (an hour; SECONDS=N SEED=N)
 	$(BIN)/python -m tests.walk.run --seconds $(or $(SECONDS),3600) --seed $(or $(SEED),1)
 
-browser: $(READY) postgres ## The Airflow pages in a real browser, on a real Airflow with PostgreSQL (10 minutes)
+browser: browser-says $(READY) postgres ## The Airflow pages in a real browser, on a real Airflow with PostgreSQL (10 minutes)
 	@sh tests/install.sh chromium
 	CKPT_BROWSER=1 $(BIN)/python -m pytest -q tests/browser
 
@@ -151,8 +151,14 @@ docs-run: $(READY) java .kafka/.ready .kafka-connector/.ready ## Every code bloc
 	$(BIN)/python -m tests.docs.blocks
 	CKPT_EXHAUSTIVE=1 $(BIN)/python -m pytest -q tests/docs --timeout 1800
 
-compose: compose-needs ## The services of docker-compose.yaml without containers, and a rollback through them (6 to 10 minutes)
+browser-says:
+	@echo "First what is missing: the environment, PostgreSQL, Chromium (some minutes, silent). Then 34 tests, of which the first is seen after a minute or two, when Airflow is up."
+
+compose: compose-says compose-needs ## The services of docker-compose.yaml without containers, and a rollback through them (6 to 10 minutes)
 	$(BIN)/python -m tests.compose.run
+
+compose-says:
+	@echo "First what is missing: the environment, Java, PostgreSQL, Kafka, an S3 server, Spark's connectors from Maven, Chromium (silent: up to 10 minutes on a new machine). Then the services start, and each step is told when it begins."
 
 compose-needs: $(READY) java postgres .kafka/.ready .kafka-connector/.ready .s3/.ready .s3a/.ready
 	@sh tests/install.sh chromium
@@ -166,17 +172,22 @@ compose-needs: $(READY) java postgres .kafka/.ready .kafka-connector/.ready .s3/
 bench: $(READY) java ## Costs, as ratios measured in one run
 	$(BIN)/python bench/run.py
 
-wheels: $(READY) ## The two wheels that are published, in dist/: the command, and the provider that needs it
+wheels: .venv-wheels/.ready ## The two wheels that are published, in dist/: the command, and the provider that needs it
 	rm -rf dist
-	$(BIN)/pip wheel --quiet --no-deps --wheel-dir dist ./packaging/spark-ckpt ./packaging/airflow-provider-ckpt
+	.venv-wheels/bin/pip wheel --quiet --no-deps --wheel-dir dist ./packaging/spark-ckpt ./packaging/airflow-provider-ckpt
+
+.venv-wheels/.ready: # pip alone, 20 MB: what builds a wheel is in an environment that pip makes for it
+	$(PYTHON) -m venv --clear .venv-wheels
+	.venv-wheels/bin/pip install --quiet "pip>=25.1"
+	@touch $@
 
 zipapp: wheels ## The command and all that it needs in one file, dist/ckpt.pyz, for hosts without a network
-	$(BIN)/python packaging/one_file.py dist/spark_ckpt-*.whl dist/ckpt.pyz --constraint $(CURDIR)/constraints.txt
+	.venv-wheels/bin/python packaging/one_file.py dist/spark_ckpt-*.whl dist/ckpt.pyz --constraint $(CURDIR)/constraints.txt
 
-light: zipapp ## The command without Airflow: from its wheel in an empty environment, and as one file
+light: zipapp $(READY) ## The command without Airflow: from its wheel in an empty environment, and as one file
 	$(BIN)/python -m tests.light dist/spark_ckpt-*.whl dist/ckpt.pyz --constraint $(CURDIR)/constraints.txt
 
-provider: wheels ## The provider's wheel in an environment of Airflow alone: discovery, connection form, one DAG run
+provider: wheels $(READY) ## The provider's wheel in an environment of Airflow alone: discovery, connection form, one DAG run
 	$(BIN)/python -m tests.provider dist/spark_ckpt-*.whl dist/airflow_provider_ckpt-*.whl --constraint $(CURDIR)/constraints.txt
 
 clean: ## Remove what make has made

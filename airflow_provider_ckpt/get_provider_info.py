@@ -56,9 +56,9 @@ OPTIONS: dict[str, tuple[str, str]] = {
         "s3://lake/checkpoints conn=lake, /data/checkpoints",
     ),
     "index": (
-        "URL of the index of the fleet, which `ckpt fleet --index` or the DAG checkpoint_index writes; `conn=ID` as in "
-        "roots.",
-        "s3://lake/ckpt/index.json conn=lake",
+        "Directory with the index of the fleet, which `ckpt fleet --index` or the DAG checkpoint_index writes; "
+        "`conn=ID` as in roots.",
+        "s3://lake/ckpt/index conn=lake",
     ),
     "backup_roots": ("Roots of backups that the pages list, as in roots.", "s3://lake/backups conn=lake"),
     "rollback_dag": ("The DAG that a rollback is started with.", "checkpoint_rollback"),

@@ -257,7 +257,7 @@ TESTED_ELSEWHERE = {
     "change/undo": "make put_back",
     "checkpoint": "file_sink_log own_files progress sink_marker spark_confs state_partitions view",
     "checks": "checksums confs file_sink rule_pages",
-    "cli": "backup files findings_output gate history log options prune render rollback streams wait",
+    "cli": "backup files findings_output gate history options prune render rollback streams wait",
     "codec": "embedded_paths file_offset verbatim versions xxhash32",
     "fleet": "row",
     "operators": "backup base check checkpoint continuity prune restore rollback spark_task verify windows",

@@ -112,3 +112,19 @@ def test_the_two_can_be_published_and_the_whole_cannot(wheels):
     private = "Private :: Do Not Upload"
     assert private in WHOLE["classifiers"]
     assert [name for name, wheel in wheels.items() if private in wheel.metadata.get_all("Classifier")] == []
+
+
+def test_two_small_wheels_need_a_small_environment():
+    """``make wheels`` installs neither Airflow nor Spark: pip makes what builds a wheel an environment of its own."""
+    shown = ["make", "--dry-run", "--always-make", "PYTHON=python3", "VENV=not-there", "wheels"]
+    said = subprocess.run(shown, cwd=TREE, check=True, capture_output=True, text=True).stdout
+    assert ".venv-wheels/bin/pip wheel" in said
+    assert "not-there" not in said and "apache-airflow" not in said
+
+
+@pytest.mark.parametrize("target", ["compose", "browser"])
+def test_what_is_silent_for_minutes_is_announced(target):
+    """The rule that says what comes is the first of all."""
+    (line,) = re.findall(rf"^{target}: (\S+)", (TREE / "Makefile").read_text(), re.MULTILINE)
+    (says,) = re.findall(rf"^{line}:\n\t@echo \"(First .*)\"", (TREE / "Makefile").read_text(), re.MULTILINE)
+    assert "minute" in says

@@ -76,6 +76,20 @@ class _OnDemand(Mapping[str, click.Command]):
 class _Commands(click.Group):
     """The commands. An option that takes one value takes it once, for the last would silently win; and no empty one."""
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """An option of a command that is given before it gets an error that says where it belongs."""
+        given = list(args)
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            name = next((word for word in given if word in MODULES), "show")
+            if error.option_name in {opt for param in self.commands[name].params for opt in param.opts}:
+                place = f"ckpt {name} … {error.option_name}"
+                raise click.UsageError(
+                    f"{error.option_name} is an option of the commands, so it comes after the command: {place}", ctx
+                ) from None
+            raise
+
     def invoke(self, ctx: click.Context) -> object:
         """Run a command; its exit code tells a stdout that breaks from an answer that is no."""
         try:

@@ -87,6 +87,8 @@ def log(
         return
     columns = ("batch", "committed", "planned at", "watermark", "advanced")
     print_tables([Table(store.location, columns, tuple(map(_batch_row, rows)))])
+    if batch_id is None and len(wanted) < len(listing.batches):
+        say(f"The newest {len(wanted):,} of {len(listing.batches):,} batches; --last BATCHES shows more.")
     if with_files:
         _print_files([(row["batch_id"], *file.values()) for row in rows for file in row["files"] or ()], "batch")
 

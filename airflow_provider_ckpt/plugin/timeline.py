@@ -81,8 +81,22 @@ class Batch:
 
     @property
     def state(self) -> str:
-        """In a word."""
-        return "committed" if self.committed else "not committed"
+        """In a word or two."""
+        if not self.committed:
+            return "not committed"
+        return "committed, damaged" if self.is_damaged else "committed"
+
+    @property
+    def is_damaged(self) -> bool:
+        """Whether an entry of it is damaged or is missing."""
+        return any(note.tone == "bad" for note in self.notes)
+
+    @property
+    def tone(self) -> str:
+        """How its state is shown: nothing that is damaged looks as if all were well."""
+        if self.is_damaged:
+            return "bad"
+        return "good" if self.committed else "warn"
 
 
 @dataclass(frozen=True, slots=True)

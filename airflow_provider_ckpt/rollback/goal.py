@@ -236,10 +236,13 @@ def committed_later(target: RollbackTarget, batch_id: int, view: CheckpointView)
 def _read_again(entry: OffsetSeq, newest: OffsetSeq, source_types: Mapping[str, str]) -> Iterator[str]:
     for item in advance(entry, newest, source_types):
         source = f"Source {item.source_id}" + (f" ({item.source_type})" if item.source_type else "")
-        if item.total is not None:
+        if item.total == 0:
+            yield f"Nothing of {source[0].lower()}{source[1:]} is read again."
+        elif item.total is not None:
             yield f"{source} is read again: {item.total:,} {item.unit or ''}".rstrip() + "."
         else:
-            between = f"from {item.start_offset} to {item.end_offset}"
+            begin = "its beginning" if item.start_offset is None else item.start_offset
+            between = f"from {begin} to {item.end_offset}"
             yield f"{source} is read again {between}; the amount is not known: {item.problem}."
 
 

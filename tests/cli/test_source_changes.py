@@ -48,7 +48,7 @@ def test_a_plan_is_shown_with_what_it_does_and_asks_for_the_word_that_the_query_
     place = golden("two-sources")
     assert run(["sources", str(place), *NAMES]) == 0
     text = " ".join(capsys.readouterr().out.split())
-    for says in ("change of sources to those of the next query", "written first and removed last", "close (guard)"):
+    for says in ("change of sources to those of the next query", "written first and removed last", "close"):
         assert says in text
     code, refused = ckpt(capsys, "sources", place, *NAMES, "--execute")
     assert (code, refused["error"]["code"]) == (4, "CHECKPOINT_BUSY")

@@ -18,6 +18,7 @@ USAGE = {
     "nothing to carry out": (("history", "C", "--execute"), "--execute carries out --forget"),
     "an approval of nothing": (("undo", "C", "--approved-by", "eve"), "--approved-by is recorded when"),
     "no such option": (("show", "C", "--deep"), "--deep"),
+    "an option before the command": (("--storage-option", "a=b", "show", "C"), "the command: ckpt show … --storage-option"),
     "no such command": (("shew", "C"), "shew"),
 }  # fmt: skip
 
@@ -32,6 +33,12 @@ def test_a_usage_error_is_text_on_stderr_and_a_document_with_json(capsys, argume
     document = json.loads(both.out)
     assert both.err == text.err and said in document["error"]["message"] and document["error"]["code"] == "USAGE"
     assert not list(problems(document, ErrorDocument))
+
+
+def test_json_before_the_command_is_told_where_it_belongs(capsys):
+    assert run(["--json", "salvage", "C"]) == 2
+    said = json.loads(capsys.readouterr().out)["error"]["message"]
+    assert said == "--json is an option of the commands, so it comes after the command: ckpt salvage … --json"
 
 
 def test_what_show_cannot_read_names_the_next_command(capsys, golden, tmp_path):

@@ -37,6 +37,12 @@ def page(query: str = "", role: str = "viewer") -> str:
     return answer.text
 
 
+def test_the_keyboard_gets_to_the_first_row_without_the_filters(fleet):
+    fleet(IndexRow(location="s3://lake/checkpoints/orders"))
+    shown = page()
+    assert shown.index('href="#rows"') < shown.index('role="search"') < shown.index('id="rows"')
+
+
 @pytest.mark.parametrize(("minutes", "is_old"), [(14, False), (16, True)])
 def test_an_index_whose_dag_has_missed_three_runs_is_old(fleet, minutes, is_old):
     fleet(age_ms=minutes * 60_000)

@@ -8,6 +8,7 @@ from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.get_provider_info import OPTIONS
 from airflow_provider_ckpt.plugin.settings import SECTION, Settings, read_settings
 from airflow_provider_ckpt.storage.roots import Root
+from tests.package import PACKAGE
 
 
 def test_nothing_is_configured_by_default():
@@ -34,6 +35,13 @@ def test_every_option_is_described_and_read(configure):
     assert settings.brokers == {"a:9092", "b:9092", "conn=kafka"}
     known = {"roots", "index", "backup_roots", "rollback_dag", "reset_dag", "data_roots", "brokers"}
     assert known == OPTIONS.keys()
+
+
+def test_the_index_is_a_directory_in_its_description_as_in_the_docs():
+    """``ckpt fleet --index`` takes a directory."""
+    described, example = OPTIONS["index"]
+    assert described.startswith("Directory ")
+    assert f"index = {example}\n" in (PACKAGE.parent / "docs" / "how-to" / "airflow-pages.md").read_text()
 
 
 @pytest.mark.parametrize("option", ["roots", "backup_roots", "data_roots"])

@@ -56,6 +56,20 @@ NOTED = {
 }
 
 
+@pytest.mark.parametrize(
+    ("last", "state", "tone"),
+    [
+        (row(2), "committed", "good"),
+        (row(2, problem="/c/offsets/2: bad"), "committed, damaged", "bad"),
+        (row(2, planned=False), "committed, damaged", "bad"),
+        (row(2, committed=False, committed_at_ms=None), "not committed", "warn"),
+    ],
+)
+def test_a_damaged_batch_does_not_look_as_if_all_were_well(last, state, tone):
+    batch = batches_of(row(1), last)[0][0]
+    assert (batch.state, batch.tone) == (state, tone)
+
+
 @pytest.mark.parametrize("case", NOTED)
 def test_what_is_worth_a_second_glance_is_said_at_the_batch(case):
     rows, said = NOTED[case]

@@ -13,12 +13,12 @@ DAMAGED = (Delete("offsets/7", size=3), Copy("offsets/7", size=9, sha256="a", so
 GUARDED = (Delete("offsets/5", size=9), *DAMAGED, Copy("offsets/5", size=9, sha256="c"))
 
 
-def test_the_guard_is_marked_and_explained_and_the_repaired_entry_is_not():
+def test_what_closes_the_checkpoint_is_marked_and_explained_and_the_repaired_entry_is_not():
     about, *_, steps = plan_tables(replace(ROLLBACK, actions=GUARDED))
-    assert ("guard", GUARD) in about.rows
-    assert [row[1] for row in steps.rows] == ["delete (guard)", "delete", "copy", "copy (guard)"]
+    assert ("closed meanwhile", GUARD) in about.rows
+    assert [row[1] for row in steps.rows] == ["delete (closes)", "delete", "copy", "copy (opens)"]
 
 
-def test_an_entry_that_is_replaced_is_no_guard():
+def test_an_entry_that_is_replaced_closes_nothing():
     about, *_, steps = plan_tables(replace(ROLLBACK, actions=DAMAGED))
-    assert "guard" not in dict(about.rows) and [row[1] for row in steps.rows] == ["delete", "copy"]
+    assert "closed meanwhile" not in dict(about.rows) and [row[1] for row in steps.rows] == ["delete", "copy"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -109,5 +110,9 @@ def test_the_notes_say_how_and_what_is_read_again():
         "Batch 6 began at 1970-01-01T00:00:00.600Z with the watermark 1970-01-01T00:00:00.050Z.",
         "Source 0 (kafka) is read again: 14 records.",
     )
+    nothing = notes_of(ToBatch(6), 6, LOG[1][1], replace(LOG[1][1], version=LOG[1][1].version + 1), KAFKA)
+    assert nothing[1:] == ("Nothing of source 0 (kafka) is read again.",)
+    begun = notes_of(ToBatch(6), 6, replace(LOG[1][1], offsets=()), LOG[0][1], {})
+    assert not [note for note in begun if "None" in note]
     untyped = notes_of(ToBatch(6), 6, LOG[1][1], LOG[0][1], {})
     assert "the amount is not known: the type of the source is not declared" in untyped[-1]
