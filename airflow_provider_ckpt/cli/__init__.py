@@ -82,9 +82,10 @@ class _Commands(click.Group):
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
-            name = next((word for word in given if word in MODULES), "show")
-            if error.option_name in {opt for param in self.commands[name].params for opt in param.opts}:
-                place = f"ckpt {name} … {error.option_name}"
+            name = next((word for word in given if word in MODULES), "")
+            known = {opt for param in self.commands[name].params for opt in param.opts} if name else {"--json"}
+            if error.option_name in known:
+                place = f"ckpt {name or 'COMMAND'} … {error.option_name}"
                 raise click.UsageError(
                     f"{error.option_name} is an option of the commands, so it comes after the command: {place}", ctx
                 ) from None

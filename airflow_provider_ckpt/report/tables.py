@@ -180,9 +180,8 @@ def _next_batch_tables(batches: NextBatches) -> list[Table]:
 def plan_tables(plan: Plan, *, most: int = 20) -> list[Table]:
     """The effect on each sink, the warnings, and the steps: the first and last of a long plan, no checksum files."""
     own = {action.name for action in plan.actions if main_name(action.name) == action.name}
-    guards = _guards(plan)
     rows: list[tuple[Any, ...]] = [
-        (number, _marked(action.do) if action.name in guards else action.do, action.place, action.name, action.size)
+        (number, action.do, action.place, action.name, action.size)
         for number, action in enumerate(plan.actions, 1)
         if main_name(action.name) not in own or action.name in own
     ]
@@ -194,9 +193,8 @@ def plan_tables(plan: Plan, *, most: int = 20) -> list[Table]:
     about = [("sink effect", plan.sink_effect), ("checkpoint", plan.location)]
     about += [("trigger", plan.trigger)] if plan.trigger else []
     about = [*([("completes", plan.completes)] if plan.completes else []), *about]
-    about += [
-        ("closed meanwhile", f"{name} is {_held(plan, name)}, so that Spark cannot start in between") for name in guards
-    ]
+    closed = "so that Spark cannot start in between"
+    about += [("closed meanwhile", f"{name} is {_held(plan, name)}, {closed}") for name in _guards(plan)]
     tables = [facts(title, [*about, *(("target", note) for note in plan.notes)])]
     if plan.effects:
         effects = tuple((item.sink, item.effect, item.reason, item.remedy or None) for item in plan.effects)
@@ -207,11 +205,6 @@ def plan_tables(plan: Plan, *, most: int = 20) -> list[Table]:
         steps = f"Steps, without {hidden} on checksum files" if hidden else "Steps"
         tables.append(Table(steps, ("step", "do", "where", "object", "bytes"), tuple(rows)))
     return tables
-
-
-def _marked(do: str) -> str:
-    """The step of an entry that closes the checkpoint meanwhile: the first takes it away, the last gives it back."""
-    return {"delete": "delete (closes)", "copy": "copy (opens)"}.get(do, do)
 
 
 def _held(plan: Plan, name: str) -> str:

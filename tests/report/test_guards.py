@@ -13,10 +13,10 @@ DAMAGED = (Delete("offsets/7", size=3), Copy("offsets/7", size=9, sha256="a", so
 GUARDED = (Delete("offsets/5", size=9), *DAMAGED, Copy("offsets/5", size=9, sha256="c"))
 
 
-def test_what_closes_the_checkpoint_is_marked_and_explained_and_the_repaired_entry_is_not():
+def test_what_closes_the_checkpoint_is_explained_and_the_repaired_entry_is_not():
     about, *_, steps = plan_tables(replace(ROLLBACK, actions=GUARDED))
     assert ("closed meanwhile", GUARD) in about.rows
-    assert [row[1] for row in steps.rows] == ["delete (closes)", "delete", "copy", "copy (opens)"]
+    assert [row[1] for row in steps.rows] == ["delete", "delete", "copy", "copy"]
 
 
 def test_an_entry_that_is_replaced_closes_nothing():
