@@ -93,7 +93,7 @@ class Batch:
 
     @property
     def tone(self) -> str:
-        """How its state is shown: nothing that is damaged looks as if all were well."""
+        """How its state is shown: what is damaged is never green."""
         if self.is_damaged:
             return "bad"
         return "good" if self.committed else "warn"
