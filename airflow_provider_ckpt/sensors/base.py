@@ -67,9 +67,12 @@ class CheckpointSensor(CheckpointTask, BaseSensorOperator):
         """Poll once; wait in the worker, or defer, when the wait is not over yet."""
         try:
             return self._wait(context)
-        except AirflowFailException as error:
-            if isinstance(error.__cause__, CheckpointError):
-                push_error(context, error.__cause__.to_dict())
+        except AirflowException as error:
+            cause: BaseException | None = error
+            while cause is not None and not isinstance(cause, CheckpointError):
+                cause = cause.__cause__  # of a sensor that must not fail, that of its skip
+            if cause is not None:
+                push_error(context, cause.to_dict())
             raise
 
     def _wait(self, context: Any) -> Any:

@@ -69,6 +69,7 @@ def test_a_good_deploy_is_not_rolled_back_when_its_application_fails_later(modul
     ("sink", "said", "trims"),
     [
         ("file:s3://lake/orders", None, True),
+        ("Parquet:s3://lake/orders", None, True),
         ("file:s3://lake/orders", False, False),
         ("delta:s3://lake/orders", None, False),
         ("kafka", None, False),
@@ -78,6 +79,10 @@ def test_a_good_deploy_is_not_rolled_back_when_its_application_fails_later(modul
 )
 def test_the_log_of_a_file_sink_goes_back_unless_it_is_said_not_to(module, sink, said, trims):
     template = module["dag"].get_task("rollback_plan").trim_sink_log
-    found = NativeEnvironment().from_string(template).render(params={"sink": sink, "trim_sink_log": said})
+    found = (
+        NativeEnvironment()
+        .from_string(template)
+        .render(FILES=module["FILES"], params={"sink": sink, "trim_sink_log": said})
+    )
     assert found is trims
     assert module["dag"].params["trim_sink_log"] is None
