@@ -1,6 +1,7 @@
-"""A hook of mkdocs: lists as GitHub reads them. Python-Markdown wants what belongs to an item indented by four.
+"""A hook of mkdocs: lists as GitHub reads them, and long names that break where a reader would break them.
 
-On GitHub it is the width of the mark: three for ``1. ``, two for ``* ``, and four more for code.
+Python-Markdown wants what belongs to an item indented by four. On GitHub it is the width of the mark: three for ``1. ``,
+two for ``* ``, and four more for code.
 """
 
 from __future__ import annotations
@@ -8,12 +9,23 @@ from __future__ import annotations
 import re
 from typing import Any
 
+_CONDITION = re.compile(r"(?<=<code>)[A-Z][A-Z0-9_.]{9,}(?=</code>)")
 _MARK = re.compile(r"(?:[*-]|\d+\.) +")
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
     """Called by mkdocs with the text of a page."""
     return indented(markdown)
+
+
+def on_page_content(html: str, **_: Any) -> str:
+    """Called by mkdocs with what it has made of a page."""
+    return breakable(html)
+
+
+def breakable(html: str) -> str:
+    """HTML in which a long name in capitals, such as an error condition, may break behind its underscores and dots."""
+    return _CONDITION.sub(lambda found: re.sub(r"([_.])(?=[A-Z0-9])", r"\1<wbr>", found[0]), html)
 
 
 def indented(text: str) -> str:

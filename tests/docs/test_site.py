@@ -28,3 +28,13 @@ SPEC.loader.exec_module(site_lists)
 )
 def test_what_belongs_to_an_item_is_indented_by_four(text, indented):
     assert site_lists.indented(text) == indented
+
+
+def test_the_name_of_a_condition_breaks_behind_its_underscores_alone():
+    cell = "<td><code>CANNOT_LOAD_STATE_STORE.KEY_ROW</code>, <code>ckpt undo_it</code></td>"
+    assert site_lists.breakable(cell) == (
+        "<td><code>CANNOT_<wbr>LOAD_<wbr>STATE_<wbr>STORE.<wbr>KEY_<wbr>ROW</code>, <code>ckpt undo_it</code></td>"
+    )
+    style = (ROOT / "docs/site.css").read_text()
+    assert ".md-typeset td code" in style and "word-break: normal" in style
+    assert "site.css" in (ROOT / "mkdocs.yml").read_text()
