@@ -1,7 +1,7 @@
 """A hook of mkdocs: lists as GitHub reads them, and long names that break where a reader would break them.
 
-Python-Markdown wants what belongs to an item indented by four. On GitHub it is the width of the mark: three for ``1. ``,
-two for ``* ``, and four more for code.
+Python-Markdown wants what belongs to an item indented by four. On GitHub it is the width of the mark: three for
+``1. ``, two for ``* ``, and four more for code.
 """
 
 from __future__ import annotations
