@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import tempfile
@@ -55,6 +56,11 @@ def pytest_configure(config: pytest.Config) -> None:
         settings.load_profile("unit")
         for leak in ("ResourceWarning", "pytest.PytestUnraisableExceptionWarning"):
             config.addinivalue_line("filterwarnings", f"error::{leak}")
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Nobody reads what py4j logs of its JVM when the run has ended: the stream that it would write to is closed."""
+    logging.getLogger("py4j").setLevel(logging.CRITICAL + 1)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

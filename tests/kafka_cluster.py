@@ -7,7 +7,7 @@ from pathlib import Path
 
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from tests.kafka_lab import PROPERTIES, Process, new_cluster_id, until
+from tests.kafka_lab import PROPERTIES, QUIET, Process, new_cluster_id, until
 from tests.ports import free_ports
 
 
@@ -50,7 +50,7 @@ class Cluster:
             self._processes.append(Process(home, cluster_id, properties))
         for process, port in zip(self._processes, (first, second), strict=True):
             process.wait(port)
-        self.admin = AdminClient({"bootstrap.servers": self.bootstrap})
+        self.admin = AdminClient({"bootstrap.servers": self.bootstrap, **QUIET})
 
     def wait(self) -> None:
         """Until both are there."""

@@ -127,6 +127,10 @@ def new_cluster_id() -> str:
     return base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
 
 
+#: A client outlives its broker until the run has ended, and would print that it cannot connect; errors are raised anyway.
+QUIET: dict[str, object] = {"log_level": 0}
+
+
 class Broker:
     """A running broker; `bootstrap` is where it listens for the tests.
 
@@ -154,7 +158,7 @@ class Broker:
         }
         self._process = Process(root, new_cluster_id(), properties, *scram_users(), memory=memory)
         self._process.wait(self.ports["PLAINTEXT"])
-        self.admin = AdminClient({"bootstrap.servers": self.bootstrap})
+        self.admin = AdminClient({"bootstrap.servers": self.bootstrap, **QUIET})
 
     def at(self, listener: str) -> str:
         """Where a listener is."""
