@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterable
 from contextlib import suppress
+from typing import Any
 
 from airflow_provider_ckpt import codec
 from airflow_provider_ckpt.backup.judge_sinks import effects_of_restore
@@ -21,6 +22,7 @@ from airflow_provider_ckpt.backup.restore_plan import plan_restore, require_free
 from airflow_provider_ckpt.backup.retention import date_warnings
 from airflow_provider_ckpt.backup.take import require_apart
 from airflow_provider_ckpt.backup.verify import read_verified, require_restorable_backup
+from airflow_provider_ckpt.change.find_written import find_written
 from airflow_provider_ckpt.change.judge_start import judge_written
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.checkpoint.file_sink_log import SinkLog
@@ -43,6 +45,11 @@ from airflow_provider_ckpt.untrusted.limits import FILE_LOG_BYTES, size_text
 def fork_id(backup: Manifest, target: Store) -> str:
     """The query id of a fork: the same whenever a backup is restored to a location, so that a restore goes on."""
     return str(uuid.uuid5(uuid.NAMESPACE_URL, f"{backup.backup_id} {target.location}"))
+
+
+def what_is_written(plan: Plan) -> tuple[Any, ...]:
+    """What a plan does, and what it says of sinks."""
+    return plan.actions, plan.source, plan.batch_id, [(item.sink, item.effect) for item in plan.effects]
 
 
 def make_restore(
@@ -104,8 +111,11 @@ def make_restore(
         effects=effects_of_restore(target, sinks, backup, fork=fork, trigger=trigger),
         trigger=trigger,
     )
+    earlier = find_written(target, lambda other: what_is_written(other) == what_is_written(plan))
+    if earlier is not None and earlier.state == "applied":
+        return earlier.plan
     require_empty(plan, target, target.find())
-    return judge_written(plan, target, lambda copy: (root, copy.source))
+    return earlier.plan if earlier is not None else judge_written(plan, target, lambda copy: (root, copy.source))
 
 
 def _require_outside_original(backup: Manifest, target: Store) -> None:

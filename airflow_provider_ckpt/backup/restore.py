@@ -5,23 +5,24 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import count, groupby
-from typing import Any
 
 from airflow_provider_ckpt import codec
 from airflow_provider_ckpt.backup.catalog import find_backup
 from airflow_provider_ckpt.backup.copier import copies_at_once
 from airflow_provider_ckpt.backup.judge_sinks import Sinks, effects_of_restore
+from airflow_provider_ckpt.backup.make_restore import what_is_written
 from airflow_provider_ckpt.backup.require_empty import require_empty
 from airflow_provider_ckpt.backup.restore_plan import plan_restore
 from airflow_provider_ckpt.backup.verify import read_verified
 from airflow_provider_ckpt.change import journal
 from airflow_provider_ckpt.change.acceptance import require_accepted, require_names
 from airflow_provider_ckpt.change.actions import Action, Copy, Create
+from airflow_provider_ckpt.change.find_done import receipt_of
+from airflow_provider_ckpt.change.find_written import find_made, find_written, is_unrecorded, record_place
 from airflow_provider_ckpt.change.open_sinks import sinks_of
 from airflow_provider_ckpt.change.places import Stores, require_own_place
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.receipt import Receipt
-from airflow_provider_ckpt.checkpoint.find_records import records_of
 from airflow_provider_ckpt.checkpoint.own_files import PLAN
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.codec import layout
@@ -48,6 +49,7 @@ def restore(
     target: Store,
     *,
     by: str = "",
+    asked: str = "",
     threads: int | None = None,
     on_step: OnStep = no_step,
     accept_sink: str | Collection[str] = (),
@@ -64,6 +66,7 @@ def restore(
         root: Location of the backup root.
         target: Where to.
         by: Who does it, for ``ckpt history`` of the new checkpoint; when nobody says, nothing is recorded.
+        asked: What was asked for, as for :func:`~airflow_provider_ckpt.change.apply.apply`.
         threads: How many files are copied in parallel; by default few on a local disk.
         on_step: Called after each object.
         accept_sink: Sink effects that are accepted, by name: ``duplicated``, ``skipped``, ``unknown``, ``stops``.
@@ -76,17 +79,21 @@ def restore(
         BackupCorruptError: An object of the backup is not what its manifest says.
         CheckpointBusyError: Another process writes to the location.
     """
-    require_names(plan.location, by=by, approved_by=approved_by)
+    require_names(plan.location, by=by, asked=asked, approved_by=approved_by)
+    if (made := find_made(plan, target)) is not None:
+        return receipt_of(made)
+    if (begun := find_written(target, lambda other: what_is_written(other) == what_is_written(plan))) is not None:
+        plan = begun.plan
     started_ms = now_ms()
     threads = threads or copies_at_once(root, target)
     there = target.find()
     require_empty(plan, target, there)
     todo = {action.name: action for action in plan.actions if action.name not in there}
-    place = _record(plan, target)
+    place = record_place(plan, target)
     if todo or place is None or PLAN not in place.ls()[0]:
         _require_of_backup(plan, root, target, tuple(sinks))  # also when it has no steps: they may have been taken out
     accepted = require_accepted(plan, accept_sink) if todo else ()
-    record = place if by and todo else None
+    record = place if by and (todo or is_unrecorded(place)) else None
     if record is not None:
         journal.begin(
             record,
@@ -97,7 +104,9 @@ def restore(
             number=journal.next_number(target),
             approved_by=approved_by,
             accepted=accepted,
+            asked=asked,
         )
+        _require_first(plan, target, record)
         remember(target, plan.query_id, sinks, approved_by or by)
     with _telling_what_is_left(plan, target):
         _write_all(plan=plan, root=root, target=target, todo=todo, there=there, threads=threads, on_step=on_step)
@@ -114,6 +123,19 @@ def restore(
         started_at_ms=started_ms,
         finished_at_ms=now_ms(),
     )
+
+
+def _require_first(plan: Plan, target: Store, record: Store) -> None:
+    """Of several that begin the same restore at once, none goes on that sees another one."""
+    own = what_is_written(plan)
+    other = find_written(target, lambda item: item.plan_id != plan.plan_id and what_is_written(item) == own)
+    if other is not None and other.by and other.state != "applied":
+        journal.refuse(record, "Another run began the same restore at the same moment.", now_ms())
+        raise CheckpointBusyError(
+            f"another run began the same restore at the same moment (by {other.by}).",
+            location=target.location,
+            hint="Nothing was done. Run it again: it completes what was begun, or says that it was done.",
+        )
 
 
 @contextmanager
@@ -192,7 +214,7 @@ def _require_of_backup(plan: Plan, root: Store, target: Store, sinks: Sinks) -> 
         ),
         trigger=plan.trigger,
     )
-    if _what(plan) != _what(again):
+    if what_is_written(plan) != what_is_written(again):
         own = dict.fromkeys(again.actions)
         other = next((action.name for action in plan.actions if action not in own), None)
         raise StalePlanError(
@@ -204,11 +226,6 @@ def _require_of_backup(plan: Plan, root: Store, target: Store, sinks: Sinks) -> 
         )
 
 
-def _what(plan: Plan) -> tuple[Any, ...]:
-    """What a plan does, and what it says of sinks."""
-    return plan.actions, plan.source, plan.batch_id, [(item.sink, item.effect) for item in plan.effects]
-
-
 def _with_paths_of(plan: Plan, name: str, entry: codec.Encodable) -> bytes:
     """A file of the backup with the paths that the plan gives it; whatever else was changed comes out differently."""
     data = next(action.data for action in plan.actions if isinstance(action, Create) and action.name == name).encode()
@@ -218,14 +235,6 @@ def _with_paths_of(plan: Plan, name: str, entry: codec.Encodable) -> bytes:
         return b""
     moved = dict(zip(paths_of(entry), paths, strict=False))
     return with_paths(name, entry, lambda path: moved.get(path, path))
-
-
-def _record(plan: Plan, target: Store) -> Store | None:
-    """Where the restore is written down; nowhere when nothing can be beside the location."""
-    try:
-        return records_of(target).child(plan.plan_id)
-    except PlanError:
-        return None
 
 
 def _require_alone(plan: Plan, target: Store, before: Mapping[str, StoredObject]) -> None:

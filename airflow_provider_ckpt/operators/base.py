@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -184,6 +185,12 @@ def texts_by_text(name: str, value: Any) -> dict[str, str]:
     if isinstance(given, Mapping) and all(isinstance(item, str) for pair in given.items() for item in pair):
         return dict(given)
     raise CheckpointError(f"{name} must be a mapping from text to text, not {value!r:.60}")
+
+
+def digest_of(task: CheckpointOperator, how: Collection[str]) -> str:
+    """A digest of what a task asks for, once its templates are rendered: all but ``how`` it is to be done."""
+    said = {name: getattr(task, name) for name in type(task).template_fields if name not in how}
+    return hashlib.sha256(json.dumps(said, sort_keys=True, default=str).encode()).hexdigest()[:16]
 
 
 def task_of(context: Any) -> str:

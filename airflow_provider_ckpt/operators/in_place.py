@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -26,6 +24,7 @@ from airflow_provider_ckpt.hooks.checkpoint import airflow_errors, duration_ms_o
 from airflow_provider_ckpt.lineage.datasets import Named, declared_sinks, declared_sources
 from airflow_provider_ckpt.operators.base import (
     CheckpointOperator,
+    digest_of,
     plan_of,
     push_plan,
     result_of,
@@ -124,38 +123,55 @@ class CheckpointChangeOperator(CheckpointOperator):
             if not callable(self.query_is_stopped):  # which is called once the plan is made
                 ask_word(self.query_is_stopped, "")
             self.require_arguments()
-            if not self.plan_only and (done := self.done(self.stores(), task_of(context))) is not None:
-                return self._already_done(context, done)
-            plan, stores = self._approved() if self.plan else self.planned()
-            self.report(*plan_tables(plan))
-            if expected := plain("expected_plan", self.expected_plan):
-                require_expected(plan, expected)
             if self.plan_only:
-                push_plan(context, plan)
-                return self.tell(context, result_of(plan, None))
-            self.remember(result_of(plan, None))
-            require_newer(self.approved_at, plan, is_wanted=self._wants_approval)
-            with own_errors():
-                receipt = apply(
-                    plan,
-                    stores,
-                    by=task_of(context),
-                    asked=self.asked,
-                    query_is_stopped=self.query_is_stopped,
-                    quiet_s=self._quiet_s(),
-                    break_lock=self.break_lock,
-                    tell=self.log.info,
-                    accept_sink=words(self.accept_sink),
-                    approved_by=text_of(self.approved_by),
-                )
-            return self.tell(context, result_of(plan, receipt))
+                return self._plan(context)
+            stores, by = self.stores(), task_of(context)
+            if (done := self.done(stores, by)) is not None:
+                return self._already_done(context, done)
+            try:
+                return self._change(context, by)
+            except CheckpointError as error:
+                if (done := self.done(stores, by)) is None:
+                    raise
+                self.log.info("Another run of this task was at it as well, and has done it. This one: %s", error)
+                return self._already_done(context, done)
+
+    def _plan(self, context: Any) -> ChangeResultDocument:
+        plan, _ = self._shown()
+        push_plan(context, plan)
+        return self.tell(context, result_of(plan, None))
+
+    def _change(self, context: Any, by: str) -> ChangeResultDocument:
+        plan, stores = self._shown()
+        self.remember(result_of(plan, None))
+        require_newer(self.approved_at, plan, is_wanted=self._wants_approval)
+        with own_errors():
+            receipt = apply(
+                plan,
+                stores,
+                by=by,
+                asked=self.asked,
+                query_is_stopped=self.query_is_stopped,
+                quiet_s=self._quiet_s(),
+                break_lock=self.break_lock,
+                tell=self.log.info,
+                accept_sink=words(self.accept_sink),
+                approved_by=text_of(self.approved_by),
+            )
+        return self.tell(context, result_of(plan, receipt))
+
+    def _shown(self) -> tuple[Plan, Stores]:
+        """The plan, as the log and whoever has previewed it know it, and where."""
+        plan, stores = self._approved() if self.plan else self.planned()
+        self.report(*plan_tables(plan))
+        if expected := plain("expected_plan", self.expected_plan):
+            require_expected(plan, expected)
+        return plan, stores
 
     @property
     def asked(self) -> str:
         """A digest of what the task asks for, once its templates are rendered: all but how it is to be done."""
-        how = set(CheckpointChangeOperator.template_fields) - {"plan"}
-        said = {name: getattr(self, name) for name in type(self).template_fields if name not in how}
-        return hashlib.sha256(json.dumps(said, sort_keys=True, default=str).encode()).hexdigest()[:16]
+        return digest_of(self, set(CheckpointChangeOperator.template_fields) - {"plan"})
 
     def _already_done(self, context: Any, done: Record) -> ChangeResultDocument:
         """The answer of a task that is tried again, or was cleared, after it has made its change."""

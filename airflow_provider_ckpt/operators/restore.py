@@ -11,12 +11,16 @@ from airflow_provider_ckpt.backup.make_restore import fork_id, make_restore
 from airflow_provider_ckpt.backup.relocation import PathRule
 from airflow_provider_ckpt.backup.restore import restore
 from airflow_provider_ckpt.change.acceptance import require_newer
+from airflow_provider_ckpt.change.find_done import find_done, receipt_of
+from airflow_provider_ckpt.change.find_written import is_in_place
 from airflow_provider_ckpt.change.open_sinks import open_sinks, sinks_of
+from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.hooks.checkpoint import airflow_errors, require_flags
 from airflow_provider_ckpt.lineage.datasets import Named, backup, declared_sinks
 from airflow_provider_ckpt.operators.base import (
     CheckpointOperator,
+    digest_of,
     plan_of,
     push_plan,
     result_of,
@@ -33,9 +37,16 @@ from airflow_provider_ckpt.storage.store import Store
 if TYPE_CHECKING:
     from airflow_provider_ckpt.documents.tasks import ChangeResultDocument
 
+#: What of the arguments is no part of what is asked for.
+_HOW = frozenset({"checkpoint", "checkpoint_conn_id", "accept_sink", "approved_by", "approved_at"})
+
 
 class CheckpointRestoreOperator(CheckpointOperator):
     """Writes a backup to ``checkpoint``, which must be new or empty; a second run completes it.
+
+    A task that is tried again, or is cleared, after it has ended answers that it was done (``receipt.status`` is
+    ``already_applied``), whatever the restored query has written since, and also when ``latest`` is another backup by
+    then. When the location was cleared it restores again.
 
     :param backup_root: Location of the backup root.
     :param backup_id: Id of the backup, or ``latest``.
@@ -110,6 +121,11 @@ class CheckpointRestoreOperator(CheckpointOperator):
         with airflow_errors(context):
             require_flags(self, "new_query_id", "plan_only")
             root, target = self.store(self.backup_root), self.store()
+            by, asked = task_of(context), f"{digest_of(self, _HOW)}{' fork' if self.new_query_id else ''}"
+            done = None if self.plan_only else find_done(Stores(target), "restore", by, asked)
+            if done is not None and is_in_place(done.plan, target):
+                self.log.info("The restore %s was carried out already. Nothing was done.", done.plan.plan_id)
+                return self.tell(context, result_of(done.plan, receipt_of(done)))
             given = plan_of(self.plan, "restore", target) if self.plan else None
             declared = sinks_of(given) if given else tuple(map(parse_sink, texts_of("sinks", self.sinks)))
             sinks = open_sinks(declared, self.store)
@@ -124,7 +140,8 @@ class CheckpointRestoreOperator(CheckpointOperator):
                 plan,
                 root,
                 target,
-                by=task_of(context),
+                by=by,
+                asked=asked,
                 accept_sink=words(self.accept_sink),
                 approved_by=text_of(self.approved_by),
                 sinks=sinks,

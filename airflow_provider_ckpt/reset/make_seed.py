@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from airflow_provider_ckpt.backup.require_empty import require_empty
 from airflow_provider_ckpt.backup.restore_plan import require_free_place
+from airflow_provider_ckpt.change.find_written import find_written
 from airflow_provider_ckpt.change.judge_start import judge_written
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.checkpoint.observe import observe
@@ -109,17 +111,26 @@ def make_seed(
     markers = read_markers(sinks)
     with located(target.location):
         batch_id = committed_batch([marker for _, marker in markers], given.newest or 0, after_batch)
-    plan = plan_seed(
+    planned = partial(
+        plan_seed,
         target.location,
         replace(given.positions, with_initial=icebergs),
-        query_id=str(uuid.uuid4()),
         batch_id=batch_id,
-        planned_at_ms=now_ms(),
         effects=effects_of_seed(markers, batch_id, given),
         notes=(given.note,),
     )
+    earlier = find_written(target, partial(_is_again, planned=planned))
+    if earlier is not None and earlier.state == "applied":
+        return earlier.plan
+    plan = planned(query_id=str(uuid.uuid4()), planned_at_ms=now_ms()) if earlier is None else earlier.plan
     require_empty(plan, target, target.find())
-    return judge_written(plan, target)
+    return plan if earlier is not None else judge_written(plan, target)
+
+
+def _is_again(plan: Plan, planned: Callable[..., Plan]) -> bool:
+    """Whether a plan is the same but for what is new each time: the query's id, and the time."""
+    again = planned(query_id=plan.query_id, planned_at_ms=plan.planned_at_ms)
+    return (again.kind, again.batch_id, again.actions) == (plan.kind, plan.batch_id, plan.actions)
 
 
 def read_markers(sinks: Sinks) -> list[tuple[str, SinkMarker]]:

@@ -9,15 +9,16 @@ from airflow_provider_ckpt.backup.require_empty import require_empty
 from airflow_provider_ckpt.change import journal
 from airflow_provider_ckpt.change.acceptance import require_accepted, require_names
 from airflow_provider_ckpt.change.actions import Action, Create
+from airflow_provider_ckpt.change.find_done import receipt_of
+from airflow_provider_ckpt.change.find_written import find_made, is_unrecorded, record_place
 from airflow_provider_ckpt.change.open_sinks import sinks_of
 from airflow_provider_ckpt.change.places import Stores, require_own_place
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.receipt import Receipt
-from airflow_provider_ckpt.checkpoint.find_records import records_of
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
-from airflow_provider_ckpt.errors import CheckpointError, CheckpointFormatError, PlanError, StalePlanError
+from airflow_provider_ckpt.errors import CheckpointFormatError, PlanError, StalePlanError
 from airflow_provider_ckpt.reset.make_seed import Sinks, read_markers
 from airflow_provider_ckpt.reset.seed_plan import Positions, committed_batch, plan_seed
 from airflow_provider_ckpt.sinks.memory import remember
@@ -54,10 +55,13 @@ def write_seed(
     require_names(plan.location, by=by, approved_by=approved_by)
     started_ms = now_ms()
     _require_seed(plan, target)
+    if (made := find_made(plan, target)) is not None:
+        return receipt_of(made)
     there = target.find()
     require_empty(plan, target, there)
     todo = [action for action in plan.actions if isinstance(action, Create) and action.name not in there]
-    record = _record(plan, target) if by and todo else None
+    place = record_place(plan, target)
+    record = place if by and (todo or is_unrecorded(place)) else None
     if todo:
         _require_unseen(plan, sinks)
         accepted = require_accepted(plan, accept_sink)
@@ -154,11 +158,3 @@ def _require_unseen(plan: Plan, sinks: Sinks) -> None:
             batch_id=plan.batch_id,
             hint="Nothing was done. Stop the query that writes to it, and make the plan again.",
         )
-
-
-def _record(plan: Plan, target: Store) -> Store | None:
-    """Where the seed is written down; nowhere when nothing can be beside the location."""
-    try:
-        return records_of(target).child(plan.plan_id)
-    except CheckpointError:
-        return None

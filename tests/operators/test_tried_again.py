@@ -8,8 +8,13 @@ from pathlib import Path
 import pytest
 from airflow.providers.common.compat.sdk import AirflowException
 
+from airflow_provider_ckpt.backup.take import take_backup
 from airflow_provider_ckpt.change.journal import history
-from airflow_provider_ckpt.operators.checkpoint import CheckpointRollbackOperator, CheckpointUndoOperator
+from airflow_provider_ckpt.operators.checkpoint import (
+    CheckpointRestoreOperator,
+    CheckpointRollbackOperator,
+    CheckpointUndoOperator,
+)
 from airflow_provider_ckpt.storage.store import Store
 from tests.dying import KILLED, die_at
 from tests.fake_query import FakeQuery
@@ -18,6 +23,7 @@ from tests.operators.task import Task
 DO_IT = {"query_is_stopped": True, "quiet_period": 0, "accept_sink": "unknown", "break_lock": True}
 #: Each so many writes of a task it is killed; all of them in `make exhaustive`.
 EVERY = 1 if os.environ.get("CKPT_EXHAUSTIVE") else 7
+PARENT = os.getpid()
 EARLIER, TASK = Task(task_id="earlier"), Task(task_id="it")
 
 
@@ -126,3 +132,78 @@ def test_the_plan_of_another_task_is_carried_out_once(home):
     for status in ("applied", "already_applied"):
         done = run(CheckpointRollbackOperator, home, TASK, plan=planned.pushed["plan"])
         assert done["receipt"]["status"] == status
+
+
+# --- a restore ---------------------------------------------------------------------------------------------------------
+
+
+def restore(home, task=TASK):
+    places = {"checkpoint": str(home / "new"), "backup_root": str(home / "backups"), "sinks": "noop"}
+    return CheckpointRestoreOperator(task_id="t", accept_sink="unknown", **places).execute({"ti": task})
+
+
+def backed_up(home):
+    rolled_back(home)
+    take_backup(Store.open(str(home / "orders")), Store.open(str(home / "backups")))
+    return home
+
+
+def written(home):
+    """The files of a restored checkpoint, and what the records say of it."""
+    files = {str(path.relative_to(home)): path.read_bytes() for path in (home / "new").rglob("*") if path.is_file()}
+    every = history(Store.open(str(home / "new")))
+    records = [(item.plan.kind, item.state) for item in every if item.state not in ("planned", "refused")]
+    return files, records
+
+
+def test_a_restore_that_is_killed_before_any_of_its_writes_and_tried_again_is_one(tmp_path):
+    write, right = 1, None
+    restore(backed_up(tmp_path / "whole"))
+    right = written(tmp_path / "whole")
+    while killed_at(write, restore, at := backed_up(tmp_path / f"killed{write}")):
+        for _ in ("tried again", "cleared"):
+            restore(at)
+            files, records = written(at)
+            assert (files.keys(), records) == (right[0].keys(), right[1]), f"killed before write {write}"
+        write += EVERY
+    assert write > 15 and right[1] == [("restore", "applied")]
+
+
+def test_a_restore_that_is_cleared_was_made_whatever_is_latest_by_then(tmp_path):
+    home = backed_up(tmp_path / "home")
+    assert restore(home)["receipt"]["status"] == "applied"
+    query = FakeQuery(Store.open(str(home / "orders")))
+    query.commit(6, "b")
+    take_backup(query.store, Store.open(str(home / "backups")))
+    there = written(home)
+    assert restore(home)["receipt"]["status"] == "already_applied"
+    assert written(home) == there
+    with pytest.raises(AirflowException, match="the location is not empty"):
+        restore(home, Task(run_id="tuesday"))
+
+
+# --- at once -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("change", [undo, rollback, restore])
+def test_two_that_run_at_once_make_one_change(tmp_path, monkeypatch, change):
+    """Airflow may start a task again while it still takes the first try for lost."""
+    monkeypatch.setitem(DO_IT, "break_lock", False)
+    change(backed_up(tmp_path / "alone"))
+    right = (tree(tmp_path / "alone").keys(), changes(tmp_path / "alone"), written(tmp_path / "alone")[1])
+    home = backed_up(tmp_path / "home")
+    children = [os.fork() for _ in range(2) if os.getpid() == PARENT]
+    if 0 in children:
+        try:
+            change(home)
+            os._exit(0)
+        except AirflowException as error:
+            (home / f"said{os.getpid()}").write_text(str(error))
+            os._exit(3 if "BUSY" in str(error) or "OBJECT_EXISTS" in str(error) else 4)
+        finally:
+            os._exit(5)
+    codes = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
+    assert set(codes) <= {0, 3}, [p.read_text() for p in home.glob("said*")]
+    change(home)
+    found = [item for item in changes(home) if item[2] not in ("planned", "refused")]
+    assert (tree(home).keys(), found, written(home)[1]) == right
