@@ -32,6 +32,8 @@ _OF_FUNCTION = re.compile(
     r"|from (?:the )?Python worker|by the Python Proxy|inside foreachBatch Python process"
     r"|Failed to execute user defined function"
 )
+#: What is kept of a message in front of a condition.
+MOST_BEFORE = 1000
 _NAME = re.compile(r"[A-Z_][A-Z0-9_]{3,120}(?:\.[A-Z0-9_]{1,120})?")
 
 
@@ -69,6 +71,11 @@ class Thrown:
         found = _CONDITIONS.findall(self.message) or _CONDITIONS.findall(self.unwrapped)
         return tuple(dict.fromkeys(name for names in found for name in names if name))
 
+    def before(self, name: str) -> str:
+        """What the message says in front of a condition; empty where it names it in another way than in brackets."""
+        found = next((text for text in (self.message, self.unwrapped) if f"[{name}]" in text), "")
+        return found.partition(f"[{name}]")[0][-MOST_BEFORE:].rstrip()
+
 
 @dataclass(slots=True)
 class Failure:
@@ -104,6 +111,13 @@ class Failure:
         """Whether Python code threw it that is not PySpark's: that of the query, or a library that it has called."""
         last = self.python[-1] if self.python else None
         return last is not None and not _OF_PYSPARK.search(last)
+
+    @property
+    def is_called_back(self) -> bool:
+        """Whether PySpark has called a function of the query in Python, and that has called Spark."""
+        return bool(self.python and _OF_PYSPARK.search(self.python[0])) and any(
+            not _OF_PYSPARK.search(at) for at in self.python
+        )
 
     @property
     def is_of_users(self) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from airflow_provider_ckpt.symptoms.catalog import Entry
+from airflow_provider_ckpt.symptoms.claim import is_claim, is_mention
 from airflow_provider_ckpt.symptoms.failure import Failure, Thrown
 from airflow_provider_ckpt.symptoms.literals import literal_of
 from airflow_provider_ckpt.symptoms.message_facts import facts_of, file_in, first_of, same_query, stated_location
@@ -153,11 +154,13 @@ class Index:
         )
 
     def _matches(self, thrown: Thrown, failure: Failure, among: Candidates) -> Iterator[tuple[float, Match]]:
+        if is_mention(failure, thrown):
+            return
         conditions = thrown.conditions
         file = file_in(thrown.message[:MOST_CHARS])
         items = [item for item in among if not isinstance(item, str) and (file is None or _is_at(item, file[0]))]
         for name in conditions:
-            yield from self._of_condition(name, thrown, failure, items)
+            yield from self._of_name(name, thrown, failure, items)
         if failure.is_foreign:
             return
         whole = _whole(thrown)
@@ -170,6 +173,18 @@ class Index:
                 if found is not None:
                     rank, match = found
                     yield rank, replace(match, condition=condition, message=whole)
+
+    def _of_name(
+        self, name: str, thrown: Thrown, failure: Failure, items: Sequence[Page | Entry]
+    ) -> Iterator[tuple[float, Match]]:
+        """What a condition says; nothing where code of the query, or another logger, only repeats its name."""
+        is_told = is_claim(failure, thrown, name)
+        if is_told is False:
+            return
+        for rank, match in self._of_condition(name, thrown, failure, items):
+            yield (rank, match) if is_told else (rank / 10, replace(match, signs=()))
+        if name in self.others and name not in WRAPPERS:
+            yield 1, Match(None, None, name, (), signs=(Sign("condition", name),))
 
     def _of_condition(
         self, name: str, thrown: Thrown, failure: Failure, items: Iterable[Page | Entry]
@@ -190,8 +205,6 @@ class Index:
                 if reader is not False:
                     proof = signs if not item.told.maybe else (Sign("frame", reader),) if reader else ()
                     yield 5 if whole else 2, Match(None, item, name, (item.cause,), signs=proof)
-        if name in self.others and name not in WRAPPERS:
-            yield 1, Match(None, None, name, (), signs=signs)
 
     def _of_storage(
         self, whole: str, thrown: Thrown, failure: Failure, items: Iterable[Page | Entry]

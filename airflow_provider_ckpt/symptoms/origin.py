@@ -51,6 +51,11 @@ _HELPERS = (
 )
 #: Of these, what calls a function of the query.
 _CALLS_USERS = re.compile(r"(?:Foreach|PythonForeach|MapGroups|TransformWithState)\w*\.")
+#: What calls functions of a query, and not the program that starts it.
+_CALLERS = ("org.apache.spark.sql.", "org.apache.spark.api.", "org.apache.spark.rdd.")
+#: The outermost frame of a thread; a message of a task has the frames of two.
+_ENDS_THREAD = "java.lang.Thread.run"
+_READS_STATE = "org.apache.spark.sql.execution.datasources.v2.state."
 _SHORT = re.compile(r"[A-Za-z_$][\w$]*\.[\w$<>]+")
 _LAMBDA = re.compile(r"\$anonfun\$(\w+?)(?:\$\d+)*(?:\$adapted)?$")
 
@@ -99,3 +104,26 @@ def reader_in(frames: Sequence[str], readers: Collection[str]) -> str | None:
 def reaches_spark(frames: Sequence[str]) -> bool:
     """Whether a stack trace goes down to code of Spark: one that was cut off in a library tells nothing."""
     return any(frame.startswith(_SYSTEMS) for frame in frames)
+
+
+def is_of_systems(frames: Sequence[str]) -> bool:
+    """Whether code of Spark threw, or called the library which did; what runs Python throws for it."""
+    thrower = next((frame for frame in frames if not frame.startswith(_LIBRARIES)), "")
+    return thrower.startswith(_SYSTEMS) and not thrower.startswith("org.apache.spark.api.python.")
+
+
+def is_within_function(frames: Sequence[str]) -> bool:
+    """Whether a function of the query, which Spark had called, has called what threw; of one thread."""
+    is_below_users = False
+    for frame in frames:
+        if frame.startswith(_ENDS_THREAD):
+            return False
+        if is_below_users and frame.startswith(_CALLERS):
+            return True
+        is_below_users = is_below_users or is_users(frame)
+    return False
+
+
+def reads_other_state(frames: Sequence[str]) -> bool:
+    """Whether the reader of state as data threw."""
+    return any(frame.startswith(_READS_STATE) for frame in frames)

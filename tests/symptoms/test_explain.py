@@ -199,7 +199,7 @@ WANTED = "There are [1] sources in the checkpoint offsets and now there are [2] 
         (
             "org.apache.spark.SparkException: Job aborted due to stage failure: Lost task 3.3 in stage 8.0: "
             "org.apache.spark.SparkException: [CANNOT_LOAD_STATE_STORE.UNCATEGORIZED] An error occurred.\n"
-            "\tat a.B.c(B.scala:3)\nCaused by: java.io.IOException: x\n\nDriver stacktrace:\n\tat org.x.Y.z(Y.scala:1)",
+            "\tat org.apache.spark.sql.B.c(B.scala:3)\nCaused by: java.io.IOException: x\n\nDriver stacktrace:\n\tat org.x.Y.z(Y.scala:1)",
             7,
             1,
         ),
