@@ -167,7 +167,8 @@ class CheckpointHook(BaseHook):
             if not objects and not directories and not store.exists():
                 return False, f"{store.location}: does not exist."
         except CheckpointError as error:
-            return False, str(error)
+            # `airflow connections test` takes [gcs] for markup; pip reads an extra behind a space as well.
+            return False, str(error).replace("[", "[ ")
         return True, f"{len(objects) + len(directories)} entries"
 
     @staticmethod

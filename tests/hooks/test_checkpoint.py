@@ -6,6 +6,7 @@ import json
 
 import pytest
 from airflow.providers.common.compat.sdk import AirflowFailException
+from rich.text import Text
 
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook
@@ -71,3 +72,9 @@ def test_the_tasks_behind_one_that_has_failed_can_read_why(tmp_path, kind):
     with pytest.raises(AirflowFailException):
         kind(task_id="t", checkpoint=str(tmp_path / "orders")).execute({"ti": task})
     assert task.pushed["error"]["error"]["code"] == "NOT_FOUND"
+
+
+def test_what_is_to_be_installed_is_seen_where_brackets_are_markup(connect):
+    connect(host="gs://lake")
+    works, said = CheckpointHook("lake").test_connection()
+    assert not works and Text.from_markup(said).plain == said and "spark-ckpt[ gcs]" in said
