@@ -1,7 +1,8 @@
 """What a change would add to what stops Spark, or makes it lose data, at a restart: no change adds anything of it.
 
-The checkpoint as it is and as the change leaves it are judged by the same rules and the same forecast. What was there
-before is said.
+The checkpoint as it is and as the change leaves it are judged by the same rules, damage by code and file, and by the
+forecast, by code: of a start now with any deploy, of a start afterwards with the deploy that the change is for. What
+was there before is said.
 """
 
 from __future__ import annotations

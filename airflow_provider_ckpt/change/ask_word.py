@@ -1,10 +1,13 @@
-"""Asking whether the query is stopped: a word that somebody gives, or a probe of their own. What is no yes is a no."""
+"""Asking whether the query is stopped: a word that somebody gives, or a probe of their own.
+
+All but True and False is refused.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from airflow_provider_ckpt.errors import CheckpointError, PlanError
+from airflow_provider_ckpt.errors import CheckpointError, PlanError, located
 from airflow_provider_ckpt.untrusted.fields import require_flag
 
 #: True or False, or what is called to find out.
@@ -34,4 +37,5 @@ def ask_word(word: Word, location: str) -> bool:
                 location=location,
                 hint="Nothing was done.",
             ) from error
-    return require_flag("query_is_stopped", answer, ", or a callable that returns one of them")
+    with located(location):
+        return require_flag("query_is_stopped", answer, ", or a callable that returns one of them")

@@ -1,4 +1,7 @@
-"""Whether Spark would start after a change: reads the checkpoint as it is and as the change leaves it, both alike."""
+"""Whether Spark would start after a change: reads the checkpoint as it is and as the change leaves it.
+
+The state itself is read of the result alone, where that is asked for: what is there now may be as damaged as it likes.
+"""
 
 from __future__ import annotations
 
@@ -54,11 +57,14 @@ def judge_start(
     )
 
 
-def judge_written(plan: Plan, target: Store, source_of: SourceOf | None = None, *, hint: str = "") -> Plan:
-    """The same for what is written to a new or empty location: a backup has what it has, all else is whole."""
+def judge_written(plan: Plan, target: Store, source_of: SourceOf | None = None) -> Plan:
+    """The same for what is written to a new or empty location.
+
+    A restore may bring the errors that its backup has; anything else that is written has none.
+    """
     empty = CheckpointView(target.location, plan.planned_at_ms, {}, complete=True)
     after = view_after(plan, empty, target, source_of)
-    return require_no_worse(plan, after if plan.rules.takes_from_backups else empty, after, hint=hint)
+    return require_no_worse(plan, after if plan.rules.takes_from_backups else empty, after)
 
 
 # --- what a change leaves ------------------------------------------------------------------------------------------

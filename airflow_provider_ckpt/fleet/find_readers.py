@@ -9,7 +9,6 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import islice
 
 from airflow_provider_ckpt import codec
 from airflow_provider_ckpt.backup.catalog import survey_backups
@@ -33,6 +32,7 @@ from airflow_provider_ckpt.sinks.declared import DeclaredSink, read_marker
 from airflow_provider_ckpt.sinks.file import MOST_BYTES, read_file_sink
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.tables.delta import open_table
+from airflow_provider_ckpt.untrusted.limits import size_text
 
 #: So many checkpoints are read beside the one that goes back, and so many below a root.
 MOST_BESIDE, MOST_BELOW = 300, 2_000
@@ -92,8 +92,12 @@ def find_readers(
                 if store.location in seen:
                     continue
                 seen.add(store.location)
-                if (reader := _reader(store, dropped)) is not None:
-                    found.append(reader)
+                try:
+                    reader = _reader(store, dropped)
+                except CheckpointError as error:
+                    problems.append(f"{store.location}: {error.message}")
+                else:
+                    found += [] if reader is None else [reader]
         except CheckpointError as error:
             problems.append(f"{place}: {error.message}")
     return found, Searched(len(seen) - 1, places, problems)
@@ -166,14 +170,19 @@ def _candidates(
 
 def _beside(checkpoint: Store) -> Iterator[Store]:
     parent = checkpoint.at(checkpoint.sibling("x").location.rpartition("/")[0])
-    for name in islice(sorted(parent.ls()[1]), MOST_BESIDE):
+    names = sorted(parent.ls()[1])
+    for name in names[:MOST_BESIDE]:
         store = parent.child(name)
         if store.root != checkpoint.real_root and list_checkpoint(store).is_checkpoint:
             yield store
+    if len(names) > MOST_BESIDE:
+        raise CheckpointError(f"only {MOST_BESIDE} of {len(names)} directories were searched")
 
 
 def _below(open_store: Callable[[str], Store], root: str) -> Iterator[Store]:
-    for found in islice(find_checkpoints([open_store(root)]), MOST_BELOW):
+    for number, found in enumerate(find_checkpoints([open_store(root)])):
+        if number >= MOST_BELOW:
+            raise CheckpointError(f"only the first {MOST_BELOW} checkpoints were searched")
         if isinstance(found, Found):
             yield found.store
 
@@ -186,20 +195,16 @@ def _backed_up(backups: Store, open_store: Callable[[str], Store]) -> Iterator[S
 
 
 def _reader(store: Store, dropped: DroppedOutput) -> Reader | None:
-    """A checkpoint when it has read some of it; None when it has not, or cannot be read."""
-    try:
-        taken = _taken(store, dropped)
-        if dropped.files and not taken:
-            return None
-        view = observe(store)
-        newest = view.readable_offset_seq(view.latest_planned)
-        if newest is None or not _has_read(dropped, newest.offsets, taken):
-            return None
-        batch_id = _first_batch(store, view, dropped, taken)
-        back_to = find_newest_restorable(store, observe(store, deep=True), batch_id - 1)
-    except CheckpointError:
+    """A checkpoint when it has read some of it. Raises CheckpointError for one that cannot be read."""
+    taken = _taken(store, dropped)
+    if dropped.files and not taken:
         return None
-    return Reader(store.location, batch_id, back_to)
+    view = observe(store)
+    newest = view.readable_offset_seq(view.latest_planned)
+    if newest is None or not _has_read(dropped, newest.offsets, taken):
+        return None
+    batch_id = _first_batch(store, view, dropped, taken)
+    return Reader(store.location, batch_id, find_newest_restorable(store, observe(store, deep=True), batch_id - 1))
 
 
 def _taken(store: Store, dropped: DroppedOutput) -> dict[str, int]:
@@ -216,7 +221,7 @@ def _taken(store: Store, dropped: DroppedOutput) -> dict[str, int]:
             and (stored.modified_ms is None or stored.modified_ms >= dropped.since_ms - _SLACK_MS)
         ]
         if sum(objects[name].size for name in names) > MOST_BYTES:
-            continue
+            raise CheckpointError(f"the log of source {source_id} is larger than {size_text(MOST_BYTES)}")
         logs = (codec.decode(name, store.read(name)) for name in names)
         if (first := dropped.took(log for log in logs if isinstance(log, FileSourceLog))) is not None:
             found[source_id] = first
@@ -255,12 +260,14 @@ def _told(dropped: DroppedOutput, found: Sequence[Reader], searched: Searched) -
     if len(found) > MOST_NAMED:
         yield f"{len(found) - MOST_NAMED} more checkpoints have read {dropped.text}."
     where = f"{', '.join(searched.places)} ({searched.count} checkpoints)" if searched.places else ""
-    failed = f" Not searched: {'; '.join(searched.problems)}." if searched.problems else ""
+    more = len(searched.problems) - MOST_NAMED
+    problems = [*list(searched.problems)[:MOST_NAMED], *([f"{more} more"] if more > 0 else [])]
+    failed = f" Not searched whole: {'; '.join(problems)}." if problems else ""
     if not found:
         searched_text = f"no checkpoint {where} has" if where else "the sink does not tell"
         yield (
             f"Who has read {dropped.text} is not known: {searched_text}. A query that has read it keeps those rows; "
-            f"--downstream ROOT searches for it.{failed}"
+            f"--downstream ROOT (downstream= in a DAG) searches for it.{failed}"
         )
     elif failed:
-        yield f"Others may have read it, too.{failed}"
+        yield f"Other queries may have read {dropped.text} as well.{failed}"

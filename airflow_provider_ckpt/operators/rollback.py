@@ -10,6 +10,7 @@ from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.fleet.find_readers import with_readers
+from airflow_provider_ckpt.operators.base import texts_of
 from airflow_provider_ckpt.operators.in_place import CheckpointChangeOperator, plain
 from airflow_provider_ckpt.rollback.goal import BeforeDeploy, RollbackTarget, ToBackup, parse_target
 from airflow_provider_ckpt.rollback.make import make_rollback
@@ -34,6 +35,8 @@ class CheckpointRollbackOperator(CheckpointChangeOperator):
     :param trigger: The trigger of the query as a deploy file says it; with ``realTime`` the logs do not show every
         batch that the sink has rows of, so no effect on it is exact.
     :param trim_sink_log: Remove the dropped batches from the file sink's log as well.
+    :param downstream: Where checkpoints of other queries are searched for that have read what is dropped, beside those
+        in the directory of this one: one location or several.
     :param backup_root: Where to search for an older batch when the checkpoint holds none any more.
     """
 
@@ -51,6 +54,7 @@ class CheckpointRollbackOperator(CheckpointChangeOperator):
         "sources",
         "trigger",
         "trim_sink_log",
+        "downstream",
         "backup_root",
     )
 
@@ -66,6 +70,7 @@ class CheckpointRollbackOperator(CheckpointChangeOperator):
         sources: Any = None,
         trigger: str | None = None,
         trim_sink_log: bool | str = False,
+        downstream: str | Sequence[str] = (),
         backup_root: str | None = None,
         **kwargs: Any,
     ) -> None:
@@ -79,6 +84,7 @@ class CheckpointRollbackOperator(CheckpointChangeOperator):
         self.sources = sources
         self.trigger = trigger
         self.trim_sink_log = trim_sink_log
+        self.downstream = downstream
         self.backup_root = backup_root
 
     def require_arguments(self) -> None:
@@ -113,7 +119,8 @@ class CheckpointRollbackOperator(CheckpointChangeOperator):
             sources=source_types,
             trigger=self.trigger,
         )
-        return with_readers(plan, stores, sink, self.store), stores
+        roots = texts_of("downstream", self.downstream)
+        return with_readers(plan, stores, sink, self.store, roots), stores
 
     def _target(self, source_types: Mapping[str, str]) -> RollbackTarget | ToBackup | BeforeDeploy:
         try:

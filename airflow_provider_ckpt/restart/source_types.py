@@ -92,7 +92,10 @@ _OFFSET_ERRORS: Mapping[str, Callable[[str], str]] = {
 
 
 def own_files(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
-    """CKPT212: what a source keeps for itself is what one of its declared type writes; it reads that first of all."""
+    """CKPT212: what a source keeps for itself is what one of its declared type writes; it reads that first of all.
+
+    Of a file source that reads from its beginning these are the errors of its own log.
+    """
     entry = newest_entry(view)
     offsets = dict(entry.offsets) if entry is not None else {}
     for source_id, kind in (deploy.source_kinds or {}).items() if view.complete else ():

@@ -190,7 +190,7 @@ def _otherwise(checkpoint: Store) -> str:
     """What helps where a batch would not do."""
     return (
         "Choose another batch, or take the file from a backup: ckpt rollback "
-        f"{checkpoint.location} --to-backup ROOT/ID."
+        f"{shlex.quote(checkpoint.location)} --to-backup ROOT/ID."
     )
 
 

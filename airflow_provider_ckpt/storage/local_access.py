@@ -63,9 +63,9 @@ def attributes_in(directory: str) -> Attributes | None:
 
 
 def give(file: str | int, wanted: Attributes | None) -> None:
-    """Give a new file, or a directory, what it is to have. Raises OSError where root is refused that.
+    """Give a new file, or a directory, what it is to have. Raises OSError where root may not give it another owner.
 
-    Another user keeps what cannot be given: whether that does harm is judged before anything is written.
+    What else cannot be given stays as it is: whether that does harm is judged before anything is written.
     """
     if wanted is None:
         return

@@ -57,12 +57,6 @@ def require_location(location: str) -> None:
             location=scrub(location),
             hint="Check the variable, parameter or XCom that it comes from. Nothing was done.",
         )
-    if any(mark in location for mark in ("{{", "}}", "{%")):
-        raise StoreError(
-            "the location is a template that was not rendered",
-            location=scrub(location),
-            hint="Give it in an argument that Airflow renders, or write the location itself. Nothing was done.",
-        )
     if "\0" in location:
         raise StoreError("the location has a zero byte", location=scrub(location.replace("\0", "\\0")))
     if _NO_BUCKET.fullmatch(location):

@@ -113,10 +113,16 @@ def test_a_query_that_has_read_less_keeps_nothing_wrong(lake, capsys):
 def test_an_entry_from_before_these_batches_is_not_read(lake, capsys):
     """Most queries beside it have read something else: their logs are not read through."""
     for path in (lake / "ck/totals/sources/0").iterdir():
-        path.write_text("v1\nnot JSON")
         os.utime(path, (1_500_000_000, 1_500_000_000))
     (warning,) = plan_of(lake, capsys)
     assert warning.startswith("Who has read")
+
+
+def test_what_was_not_read_is_said(lake, capsys):
+    for path in (lake / "ck/totals/sources/0").iterdir():
+        path.write_text("v1\nnot JSON")
+    (warning,) = plan_of(lake, capsys)
+    assert "is not known" in warning and f"Not searched whole: {lake}/ck/totals: " in warning
 
 
 def test_a_plan_that_was_begun_stays_as_it_is(lake, monkeypatch):

@@ -55,7 +55,7 @@ def test_a_relative_location_is_behind_the_base_location(connect):
     assert CheckpointHook("lake").store("orders").location == "/data/orders"
 
 
-@pytest.mark.parametrize("location", ["None", "", " ", "nan", "orders/None", "{{ params.checkpoint }}"])
+@pytest.mark.parametrize("location", ["None", "", " ", "nan", "orders/None"])
 def test_what_a_template_makes_of_nothing_is_no_location(connect, tmp_path, location):
     connect(host=str(tmp_path))
     backup = CheckpointBackupOperator(

@@ -29,25 +29,16 @@ def test_another_name_is_given_for_what_is_not_opened(location, instead):
 
 @pytest.mark.parametrize(
     "location",
-    [
-        "None",
-        " none ",
-        "nan",
-        "NULL",
-        "s3://lake/None",
-        "None/orders",
-        "s3://None/orders",
-        "s3://lake/{{ ds }}",
-        "{% x %}",
-    ],
+    ["None", " none ", "nan", "NULL", "s3://lake/None", "None/orders", "s3://None/orders"],
 )
 def test_what_is_made_of_no_value_is_no_location(location):
-    with pytest.raises(StoreError, match="a value that is not there|a template that was not rendered"):
+    with pytest.raises(StoreError, match="a value that is not there"):
         require_location(location)
 
 
 @pytest.mark.parametrize(
-    "location", ["s3://lake/none-of-these", "/data/Nonesuch", "s3://lake/day=null/ck", "/data/{id}"]
+    "location",
+    ["s3://lake/none-of-these", "/data/Nonesuch", "s3://lake/day=null/ck", "/data/{id}", "/data/{{ 7 * 7 }}"],
 )
 def test_a_name_that_only_contains_such_a_word_is_one(location):
     require_location(location)
