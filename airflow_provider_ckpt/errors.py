@@ -199,6 +199,12 @@ class CheckpointBusyError(PlanError):
     code = "CHECKPOINT_BUSY"
 
 
+class CheckpointLockedError(CheckpointBusyError):
+    """Another change of the checkpoint is being carried out; once it has ended, the same one may go on."""
+
+    retryable = True
+
+
 class CheckpointMovedError(CheckpointBusyError):
     """At every try files were removed that had just been listed: the query is running."""
 

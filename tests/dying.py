@@ -1,9 +1,11 @@
-"""A process that dies before one of its writes, as a kill would have it: nothing is flushed or cleared away."""
+"""A process that dies or pauses before one of its writes, as a kill would have it: nothing is flushed or cleared away."""
 
 from __future__ import annotations
 
 import os
+import signal
 import sys
+from collections.abc import Callable
 from typing import Any
 
 #: What Python tells of writes, before it does them.
@@ -14,6 +16,15 @@ KILLED = 137
 
 def die_at(write: int, home: str) -> None:
     """Let this process die before its write of that number, counted from 1, to a path below ``home``."""
+    _at_write(write, home, lambda: os._exit(KILLED))
+
+
+def pause_at(write: int, home: str) -> None:
+    """Let this process stop before its write of that number, until it gets ``SIGCONT``."""
+    _at_write(write, home, lambda: os.kill(os.getpid(), signal.SIGSTOP))
+
+
+def _at_write(write: int, home: str, act: Callable[[], None]) -> None:
     left = write
 
     def look(event: str, arguments: tuple[Any, ...]) -> None:
@@ -22,6 +33,6 @@ def die_at(write: int, home: str) -> None:
         if writes and str(arguments[0]).startswith(home):
             left -= 1
             if left == 0:
-                os._exit(KILLED)
+                act()
 
     sys.addaudithook(look)

@@ -33,6 +33,7 @@ from airflow_provider_ckpt.errors import (
     CheckpointBusyError,
     CheckpointError,
     CheckpointFormatError,
+    CheckpointLockedError,
     CheckpointNotFoundError,
     PlanError,
     StalePlanError,
@@ -78,6 +79,7 @@ def restore(
         ObjectExistsError: There is something else at the location.
         BackupCorruptError: An object of the backup is not what its manifest says.
         CheckpointBusyError: Another process writes to the location.
+        CheckpointLockedError: Another run has begun the same restore at the same moment.
     """
     require_names(plan.location, by=by, asked=asked, approved_by=approved_by)
     if (made := find_made(plan, target)) is not None:
@@ -131,7 +133,7 @@ def _require_first(plan: Plan, target: Store, record: Store) -> None:
     other = find_written(target, lambda item: item.plan_id != plan.plan_id and what_is_written(item) == own)
     if other is not None and other.by and other.state != "applied":
         journal.refuse(record, "Another run began the same restore at the same moment.", now_ms())
-        raise CheckpointBusyError(
+        raise CheckpointLockedError(
             f"another run began the same restore at the same moment (by {other.by}).",
             location=target.location,
             hint="Nothing was done. Run it again: it completes what was begun, or says that it was done.",

@@ -17,6 +17,7 @@ from airflow_provider_ckpt.change.actions import Action
 from airflow_provider_ckpt.change.ask_word import Word, ask_word
 from airflow_provider_ckpt.change.executor import InPlace, executor_of
 from airflow_provider_ckpt.change.facts import Facts
+from airflow_provider_ckpt.change.find_done import find_done, receipt_of
 from airflow_provider_ckpt.change.guard import Guard, Tell, require_quiet, silent
 from airflow_provider_ckpt.change.kinds import KINDS
 from airflow_provider_ckpt.change.lock import Held, locked
@@ -80,6 +81,7 @@ def apply(
         by: Who does it, for ``ckpt history``: a task of a DAG run, or user and host.
         asked: What was asked for, as a digest of at most 64 characters, by which the change is known when the same
             ``by`` asks for it again (:func:`~airflow_provider_ckpt.change.find_done.find_done`); empty for a person.
+            Where the same ``by`` has made it meanwhile by another plan, nothing is done: the receipt is of that one.
         query_is_stopped: The user's statement that no query writes to the checkpoint, which files cannot show; or a
             callable that returns whether it is so.
         quiet_s: Seconds to check for writes of a query, also after that statement; None to derive it from the interval
@@ -115,6 +117,9 @@ def apply(
     executor_of_kind = executor_of(plan)
     require_own_place(plan, stores)
     with locked(stores.checkpoint, plan.plan_id, by, undo=stores.undo, break_lock=break_lock) as lock:
+        done = find_done(stores, plan.kind, by, asked) if by and asked else None
+        if done is not None and done.plan.plan_id != plan.plan_id:  # by another process, while this one planned
+            return receipt_of(done)
         return _carry_out(executor_of_kind(plan, stores, lock.require_mine), run, lock)
 
 

@@ -27,6 +27,17 @@ def find_written(target: Store, is_same: Callable[[Plan], bool]) -> Record | Non
     return None
 
 
+def find_own_begun(target: Store, by: str, asked: str) -> Record | None:
+    """The restore that the same task has begun here and that was killed on its way; what it wrote is still there.
+
+    Raises StoreError when a record cannot be read.
+    """
+    if not any(target.ls()):
+        return None
+    own = [item for item in _survey(target) if (item.plan.kind, item.by, item.asked) == ("restore", by, asked)]
+    return own[-1] if own and own[-1].state == "planned" else None
+
+
 def find_made(plan: Plan, target: Store) -> Record | None:
     """The record of this very plan of a restore or a seed, when it has ended and its checkpoint is there.
 

@@ -28,6 +28,7 @@ from airflow_provider_ckpt.checkpoint.find_records import make_place, records_of
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.errors import (
     CheckpointBusyError,
+    CheckpointLockedError,
     CheckpointNotFoundError,
     ObjectExistsError,
     PlanError,
@@ -170,7 +171,7 @@ def locked(
         break_lock: A person's word that the one who holds it has ended.
 
     Raises:
-        CheckpointBusyError: Another one holds it.
+        CheckpointLockedError: Another one holds it.
     """
     with _holding(_place_of(checkpoint, undo), checkpoint, plan_id, by, break_lock) as held:
         if undo is not None:
@@ -189,7 +190,7 @@ def locked_backups(root: Store, plan_id: str, by: str, *, break_lock: bool = Fal
         break_lock: A person's word that the one who holds it has ended.
 
     Raises:
-        CheckpointBusyError: Another one holds it.
+        CheckpointLockedError: Another one holds it.
     """
     with _holding(root, root, plan_id, by, break_lock) as held:
         yield held
@@ -309,10 +310,10 @@ def _where(checkpoint: Store, place: Store, hint: str | None) -> str:
     return f"Nothing was done. {why} Without it no change is possible: let this user write there. {hint or ''}".rstrip()
 
 
-def _busy(checkpoint: Store, holder: Holder) -> CheckpointBusyError:
+def _busy(checkpoint: Store, holder: Holder) -> CheckpointLockedError:
     since = time_text(holder.since_ms)
     who = f"{holder.by or 'somebody'} (process {holder.pid}, plan {holder.plan_id or 'unknown'}, since {since})"
-    return CheckpointBusyError(
+    return CheckpointLockedError(
         f"another run of ckpt has the lock of this location: {who}.",
         location=checkpoint.location,
         hint="Nothing was done. Wait until that process has ended. If it was killed, run its command again with "

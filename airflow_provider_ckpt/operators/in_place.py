@@ -158,6 +158,8 @@ class CheckpointChangeOperator(CheckpointOperator):
                 accept_sink=words(self.accept_sink),
                 approved_by=text_of(self.approved_by),
             )
+        if receipt.plan_id != plan.plan_id and (done := self.done(stores, by)) is not None:
+            return self._already_done(context, done)
         return self.tell(context, result_of(plan, receipt))
 
     def _shown(self) -> tuple[Plan, Stores]:

@@ -12,10 +12,12 @@ from airflow_provider_ckpt.backup.relocation import PathRule
 from airflow_provider_ckpt.backup.restore import restore
 from airflow_provider_ckpt.change.acceptance import require_newer
 from airflow_provider_ckpt.change.find_done import find_done, receipt_of
-from airflow_provider_ckpt.change.find_written import is_in_place
+from airflow_provider_ckpt.change.find_written import find_own_begun, is_in_place
+from airflow_provider_ckpt.change.journal import Record
 from airflow_provider_ckpt.change.open_sinks import open_sinks, sinks_of
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.errors import CheckpointError, PlanError
 from airflow_provider_ckpt.hooks.checkpoint import airflow_errors, require_flags
 from airflow_provider_ckpt.lineage.datasets import Named, backup, declared_sinks
 from airflow_provider_ckpt.operators.base import (
@@ -46,7 +48,7 @@ class CheckpointRestoreOperator(CheckpointOperator):
 
     A task that is tried again, or is cleared, after it has ended answers that it was done (``receipt.status`` is
     ``already_applied``), whatever the restored query has written since, and also when ``latest`` is another backup by
-    then. When the location was cleared it restores again.
+    then. When the location was cleared it restores again. One that was killed completes the backup that it has begun.
 
     :param backup_root: Location of the backup root.
     :param backup_id: Id of the backup, or ``latest``.
@@ -121,32 +123,41 @@ class CheckpointRestoreOperator(CheckpointOperator):
         with airflow_errors(context):
             require_flags(self, "new_query_id", "plan_only")
             root, target = self.store(self.backup_root), self.store()
-            by, asked = task_of(context), f"{digest_of(self, _HOW)}{' fork' if self.new_query_id else ''}"
-            done = None if self.plan_only else find_done(Stores(target), "restore", by, asked)
-            if done is not None and is_in_place(done.plan, target):
-                self.log.info("The restore %s was carried out already. Nothing was done.", done.plan.plan_id)
-                return self.tell(context, result_of(done.plan, receipt_of(done)))
-            given = plan_of(self.plan, "restore", target) if self.plan else None
-            declared = sinks_of(given) if given else tuple(map(parse_sink, texts_of("sinks", self.sinks)))
-            sinks = open_sinks(declared, self.store)
-            plan = given or self._planned(root, target, sinks)
-            self.report(*plan_tables(plan))
             if self.plan_only:
+                plan, _ = self._shown(root, target)
                 push_plan(context, plan)
                 return self.tell(context, result_of(plan, None))
-            self.remember(result_of(plan, None))
-            require_newer(self.approved_at, plan, is_wanted=self._wants_approval)
-            receipt = restore(
-                plan,
-                root,
-                target,
-                by=by,
-                asked=asked,
-                accept_sink=words(self.accept_sink),
-                approved_by=text_of(self.approved_by),
-                sinks=sinks,
-            )
-            return self.tell(context, result_of(plan, receipt))
+            by, asked = task_of(context), f"{digest_of(self, _HOW)}{' fork' if self.new_query_id else ''}"
+            if (done := _done(target, by, asked)) is not None:
+                return self._already_done(context, done)
+            try:
+                return self._restore(context, root, target, by, asked)
+            except CheckpointError as error:
+                if (done := _done(target, by, asked)) is None:
+                    raise
+                self.log.info("Another run of this task was at it as well, and has done it. This one: %s", error)
+                return self._already_done(context, done)
+
+    def _restore(self, context: Any, root: Store, target: Store, by: str, asked: str) -> ChangeResultDocument:
+        begun = find_own_begun(target, by, asked)
+        plan, sinks = self._shown(root, target, begun.plan.backup_id if begun is not None else None)
+        self.remember(result_of(plan, None))
+        require_newer(self.approved_at, plan, is_wanted=self._wants_approval)
+        receipt = restore(
+            plan,
+            root,
+            target,
+            by=by,
+            asked=asked,
+            accept_sink=words(self.accept_sink),
+            approved_by=text_of(self.approved_by),
+            sinks=sinks,
+        )
+        return self.tell(context, result_of(plan, receipt))
+
+    def _already_done(self, context: Any, done: Record) -> ChangeResultDocument:
+        self.log.info("The restore %s was carried out already. Nothing was done.", done.plan.plan_id)
+        return self.tell(context, result_of(done.plan, receipt_of(done)))
 
     def lineage_inputs(self, told: Mapping[str, Any]) -> Iterator[Named]:
         """The backups, and the sinks that were declared. Which backup it is, `latest` does not say."""
@@ -159,8 +170,30 @@ class CheckpointRestoreOperator(CheckpointOperator):
         if not self.plan_only:
             yield from self.lineage_checkpoints(told, change="CREATE" if told.get("receipt") else "")
 
-    def _planned(self, root: Store, target: Store, sinks: Sequence[tuple[DeclaredSink, Store | None]]) -> Plan:
-        backup = find_backup(root, self.backup_id, self.query_id or None)
+    def _shown(
+        self, root: Store, target: Store, begun: str | None = None
+    ) -> tuple[Plan, Sequence[tuple[DeclaredSink, Store | None]]]:
+        """The plan as the log knows it, and its sinks; of a backup that this task has begun to restore, if one is."""
+        given = plan_of(self.plan, "restore", target) if self.plan else None
+        declared = sinks_of(given) if given else tuple(map(parse_sink, texts_of("sinks", self.sinks)))
+        sinks = open_sinks(declared, self.store)
+        plan = given or self._planned(root, target, sinks, begun)
+        self.report(*plan_tables(plan))
+        return plan, sinks
+
+    def _planned(
+        self, root: Store, target: Store, sinks: Sequence[tuple[DeclaredSink, Store | None]], begun: str | None
+    ) -> Plan:
+        backup = find_backup(root, begun or self.backup_id, self.query_id or None)
         new_id = fork_id(backup, target) if self.new_query_id else None
         rules = [PathRule(old, new) for old, new in texts_by_text("rewrite_paths", self.rewrite_paths).items()]
         return make_restore(root, backup, target, new_id, path_rules=rules, sinks=sinks, trigger=self.trigger)
+
+
+def _done(target: Store, by: str, asked: str) -> Record | None:
+    """The restore that the same task has carried out, while its checkpoint is there."""
+    try:
+        done = find_done(Stores(target), "restore", by, asked)
+    except PlanError:  # no records can be beside a whole bucket
+        return None
+    return done if done is not None and is_in_place(done.plan, target) else None
