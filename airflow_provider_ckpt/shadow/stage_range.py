@@ -80,7 +80,7 @@ def stage_range(
         live: The checkpoint of the live query, which may go on running.
         fork: The fork, which nobody has started.
         last_batch: The batch of the live query that the batch of the fork shall end with; the newest committed by
-            default.
+            default, or that which an earlier run has staged the fork for.
         shadow: The sink that the new version will write to on the fork, and its store; a file sink must be new.
         by: Who does it, for whoever finds the lock of the fork.
 
@@ -105,7 +105,8 @@ def _require_place_of_lock(fork: Store) -> None:
 def _stage_range(live: Store, fork: Store, last_batch: int | None, shadow: Opened | None, held: Held) -> StagedRange:
     theirs, ours = observe(live), observe(fork)
     since = _require_fork(theirs, ours)
-    first, last = since + 1, theirs.latest_committed if last_batch is None else last_batch
+    first = since + 1
+    last = _last_staged(live, theirs, fork, first) if last_batch is None else last_batch
     if last is None or last < first or last not in theirs.committed:
         raise PlanError(
             f"the live query has committed batch {theirs.latest_committed} and the fork begins after batch {since}, so "
@@ -138,6 +139,15 @@ def _stage_range(live: Store, fork: Store, last_batch: int | None, shadow: Opene
     offsets = {source_id: offset.json if offset else None for source_id, offset in end.offsets}
     name = shadow[0].at(shadow[1]).name if shadow else ""
     return StagedRange(first, last, theirs.stateful, offsets, watermark_ms, name)
+
+
+def _last_staged(live: Store, theirs: CheckpointView, fork: Store, first: int) -> int | None:
+    """The newest committed batch of the live query; where an earlier run has staged the fork, that was newest then."""
+    if fork.stat(layout.offset_entry(first)) is None:
+        return theirs.latest_committed
+    staged = _entry(fork, first)
+    later = sorted(batch for batch in theirs.committed if batch >= first and batch in theirs.planned)
+    return next((batch for batch in later if same_end(_entry(live, batch), staged)), theirs.latest_committed)
 
 
 def _require_fork(theirs: CheckpointView, ours: CheckpointView) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,7 @@ from airflow.providers.common.compat.sdk import AirflowFailException
 
 from airflow_provider_ckpt.change import lock
 from airflow_provider_ckpt.operators.checkpoint import CheckpointStageOperator
+from tests.dying import die_at
 from tests.operators.task import carry_out
 from tests.shadow.lab import FORK_ID, Query, fork_of
 
@@ -39,6 +42,29 @@ def test_the_lock_of_the_fork_names_the_task(tmp_path: Path, monkeypatch):
     monkeypatch.setattr(lock.Holder, "encode", lambda holder: (taken.append(holder), encode(holder))[1])
     carry_out(CheckpointStageOperator, checkpoint=str(live.checkpoint), fork=str(fork.checkpoint), last_batch="4")
     assert {(holder.by, holder.plan_id) for holder in taken} == {("scale/monday/repartition", "stage-4")}
+
+
+def test_tried_again_or_cleared_it_finds_its_own_range_though_the_live_query_has_gone_on(tmp_path: Path):
+    """Killed before each of its writes in turn, and once not at all."""
+    for write in count(1):
+        live, fork = Query(tmp_path / f"live{write}").run(*range(5)), fork_of(tmp_path / f"fork{write}", 2)
+        arguments = {"checkpoint": str(live.checkpoint), "fork": str(fork.checkpoint)}
+        if (child := os.fork()) == 0:
+            try:
+                die_at(write, str(tmp_path / f"fork{write}"))
+                carry_out(CheckpointStageOperator, **arguments)
+            finally:
+                os._exit(0)
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        was_staged = (fork.checkpoint / "offsets" / "3").exists()
+        live.run(5)
+        again = carry_out(CheckpointStageOperator, **arguments)
+        assert (again["first_batch"], again["last_batch"]) == (3, 4 if was_staged else 5), f"before write {write}"
+        live.run(6)
+        assert carry_out(CheckpointStageOperator, **arguments) == again
+        if code == 0:
+            break
+    assert write > 3
 
 
 def staged(tmp_path: Path, **arguments):

@@ -223,6 +223,25 @@ def test_twice_at_once_it_is_one_change(ready, change):
         assert (named(tree(home), home), made(home)) == expected, f"paused before write {write}"
 
 
+@pytest.mark.parametrize(("kind", "change"), [(CheckpointUndoOperator, undo), (CheckpointResetOffsetsOperator, reset)])
+def test_planned_after_another_process_has_made_the_change_it_is_not_made_once_more(ready, monkeypatch, kind, change):
+    """What is asked for relatively would be another change by then: of an undo, that of the change before."""
+    home, planned = ready(change), kind.planned
+    if change is undo:
+        rollback(home, Task(task_id="second"))
+
+    def late(operator):
+        monkeypatch.setattr(kind, "planned", planned)
+        assert change(home)["receipt"]["status"] == "applied"
+        there.update(tree(home))
+        return planned(operator)
+
+    there: dict[str, bytes] = {}
+    monkeypatch.setattr(kind, "planned", late)
+    assert change(home)["receipt"]["status"] == "already_applied"
+    assert tree(home) == there
+
+
 def named(files, home):
     """The files of a home, with one name for it in them."""
     return {name: data.replace(str(home).encode(), b"HOME") for name, data in files.items()}
