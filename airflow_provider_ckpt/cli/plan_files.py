@@ -87,7 +87,7 @@ def next_command(arguments: Sequence[str], plan: Plan, plan_out: str | None) -> 
 
 def undo_command(arguments: Sequence[str], plan: Plan) -> str:
     """The command line that takes back what the one with these arguments has done; without secrets."""
-    words = [plan.location]
+    words = [plan.location, "--undoes", plan.plan_id]
     for at, word in enumerate(arguments):
         option, equals, _ = word.partition("=")
         if option in _WHERE:

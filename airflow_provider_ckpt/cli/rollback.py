@@ -10,6 +10,7 @@ import click
 
 from airflow_provider_ckpt.change.fenced import idle_query_warning
 from airflow_provider_ckpt.change.find_done import find_undo_of
+from airflow_provider_ckpt.change.open_sinks import sink_of
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.undo.make import make_undo
@@ -18,6 +19,7 @@ from airflow_provider_ckpt.cli.in_place import acting, carry_out, fencing, plann
 from airflow_provider_ckpt.cli.options import (
     TIME,
     TIMES,
+    Command,
     Whole,
     directories,
     examples,
@@ -31,6 +33,18 @@ from airflow_provider_ckpt.fleet.find_readers import with_readers
 from airflow_provider_ckpt.rollback.goal import BeforeDeploy, ToBackup, parse_target
 from airflow_provider_ckpt.rollback.make import make_rollback
 from airflow_provider_ckpt.sinks.declared import parse_sink
+
+
+def searching_readers(command: Command) -> Command:
+    """``--downstream``, for what drops batches whose rows other queries may have read."""
+    return click.option(
+        "--downstream",
+        shell_complete=directories,
+        multiple=True,
+        metavar="ROOT",
+        help="Root below which to search for checkpoints that have read what is dropped, beside those in the directory "
+        "of this one. Can be given more than once.",
+    )(command)
 
 
 @click.command(
@@ -102,14 +116,7 @@ from airflow_provider_ckpt.sinks.declared import parse_sink
     is_flag=True,
     help="Also remove the dropped batches from the file sink's log. Needs --sink file:URI.",
 )
-@click.option(
-    "--downstream",
-    shell_complete=directories,
-    multiple=True,
-    metavar="ROOT",
-    help="Root below which to search for checkpoints that have read what is dropped, beside those in the directory of "
-    "this one. Can be given more than once.",
-)
+@searching_readers
 @fencing
 @acting
 @triggered
@@ -202,12 +209,14 @@ def rollback(
     help="Undo this change, as ckpt history names it, and no other. Refused when a later one has to be undone first; "
     "nothing is done when it is undone already, so a script may say it twice.",
 )
+@searching_readers
 @acting
 @triggered
 def undo(
     location: str,
     sink: str | None,
     undoes: str | None,
+    downstream: tuple[str, ...],
     trigger: str | None,
     undo_root: str | None,
     storage_options: tuple[str, ...],
@@ -221,11 +230,12 @@ def undo(
     require_consistent(how["plan_out"], how["approved_by"], execute=how["execute"])
     opener = opening(storage_options)
     if plan_file:
-        require_alone("--plan", {"--sink": sink, "--undoes": undoes, "--trigger": trigger})
+        require_alone("--plan", {"--sink": sink, "--undoes": undoes, "--downstream": downstream, "--trigger": trigger})
         carry_out(*read_own(plan_file, "undo", Stores.of(location, opener, undo=undo_root)), opener, **how)
         return
     declared = parse_sink(sink) if sink else None
     stores = Stores.of(location, opener, sink=declared, undo=undo_root)
     done = find_undo_of(undoes, stores) if undoes else None
     plan = done.plan if done else make_undo(stores, undoes=undoes, sink=declared, opened=opener, trigger=trigger)
+    plan = with_readers(plan, stores, declared or sink_of(plan), opener, downstream)
     carry_out(plan, stores, opener, **how)

@@ -18,7 +18,6 @@ from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.checkpoint.listing import list_checkpoint
 from airflow_provider_ckpt.checkpoint.observe import observe
-from airflow_provider_ckpt.checkpoint.sink_marker import NOT_DECLARED
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks.inspect import find_newest_restorable
 from airflow_provider_ckpt.codec import layout
@@ -50,7 +49,7 @@ def with_readers(
     open_store: Callable[[str], Store],
     roots: Sequence[str] = (),
 ) -> Plan:
-    """A plan of a rollback with a warning of who has read what it drops, or that nobody knows.
+    """A plan of a rollback or an undo with a warning of who has read what it drops, or that nobody knows.
 
     Args:
         plan: The plan; one that drops no batch, or was begun already, stays as it is.
@@ -60,7 +59,9 @@ def with_readers(
         roots: Where checkpoints are searched for, beside those in the directory of this one.
     """
     checkpoint = stores.checkpoint
-    if plan.kind != "rollback" or not plan.actions or (sink is not None and sink.kind in _KEEPING_NOTHING):
+    sink = sink if sink is not None and sink.kind else None
+    keeps_nothing = sink is not None and sink.kind in _KEEPING_NOTHING
+    if plan.kind not in ("rollback", "undo") or not plan.actions or keeps_nothing:
         return plan
     try:
         if any(record.plan.plan_id == plan.plan_id for record in history(checkpoint, stores.undo)):
@@ -108,25 +109,34 @@ def _dropped(
 ) -> DroppedOutput | None:
     """What a plan drops of the output; None when no batch that may have written is dropped."""
     view = observe(checkpoint)
-    last = view.latest_planned
-    if last is None or last <= plan.batch_id:
+    last, kept = view.latest_planned, _last_kept(plan)
+    if last is None or kept is None or last <= kept:
         return None
-    name = NOT_DECLARED if sink is None else sink.at(None).name
-    dropped = DroppedOutput(plan.batch_id + 1, last, name, _began_ms(checkpoint, view, plan.batch_id))
+    name = "a sink that was not declared" if sink is None else sink.at(None).name
+    dropped = DroppedOutput(kept + 1, last, name, _began_ms(checkpoint, view, kept))
     store = open_sink(sink, open_store)
     if sink is None or store is None or sink.kind not in ("file", "delta", "iceberg"):
         return replace(dropped, known=False)
     dropped = replace(dropped, sink=sink.at(store).name)
     if sink.kind == "file":
-        return replace(dropped, files=_files_after(store, plan.batch_id))
-    commits = read_marker(sink, store, view.query_id, plan.batch_id).commits
-    later = [at for at, commit in enumerate(commits) if (commit.batch_id or 0) > plan.batch_id]
+        return replace(dropped, files=_files_after(store, kept))
+    commits = read_marker(sink, store, view.query_id, kept).commits
+    later = [at for at, commit in enumerate(commits) if (commit.batch_id or 0) > kept]
     if not later:
         return None
     if sink.kind == "iceberg":
         return replace(dropped, snapshots=frozenset(int(commit.version) for commit in commits[later[0] :]))
     table_id = str(open_table(store, without_files=True).metadata().id)
     return replace(dropped, table_id=table_id, version=int(commits[later[0]].version))
+
+
+def _last_kept(plan: Plan) -> int | None:
+    """The batch before those that a plan drops: an undo drops what was written since, and may put others there."""
+    if plan.kind == "rollback":
+        return plan.batch_id
+    entries = [layout.parse(name) for name in plan.deletes() | plan.writes()]
+    gone = [entry.batch_id for entry in entries if isinstance(entry, layout.LogEntry) and entry.log == layout.OFFSETS]
+    return min(gone) - 1 if gone else None
 
 
 def _began_ms(checkpoint: Store, view: CheckpointView, batch_id: int) -> int:

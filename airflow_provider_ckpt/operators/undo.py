@@ -8,10 +8,12 @@ from typing import Any, ClassVar
 from airflow_provider_ckpt.change.find_done import find_undo_of
 from airflow_provider_ckpt.change.journal import Record
 from airflow_provider_ckpt.change.kinds import Kind
+from airflow_provider_ckpt.change.open_sinks import sink_of
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.undo.make import make_undo
-from airflow_provider_ckpt.operators.base import text_of
+from airflow_provider_ckpt.fleet.find_readers import with_readers
+from airflow_provider_ckpt.operators.base import text_of, texts_of
 from airflow_provider_ckpt.operators.in_place import CheckpointChangeOperator
 
 
@@ -25,17 +27,27 @@ class CheckpointUndoOperator(CheckpointChangeOperator):
     :param undoes: The id of the plan that is to be taken back. It is refused when the newest change is another one, and
         is done when this one is undone already.
     :param trigger: The trigger of the query; by default the one that was said for the change.
+    :param downstream: Where checkpoints of other queries are searched for that have read what is dropped, beside those
+        in the directory of this one: one location or several.
     """
 
     kind: ClassVar[Kind] = "undo"
     does = "undo"
     has_done = "A change was undone of"
-    template_fields: Sequence[str] = (*CheckpointChangeOperator.template_fields, "undoes", "trigger")
+    template_fields: Sequence[str] = (*CheckpointChangeOperator.template_fields, "undoes", "trigger", "downstream")
 
-    def __init__(self, *, undoes: str | None = None, trigger: str | None = None, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        *,
+        undoes: str | None = None,
+        trigger: str | None = None,
+        downstream: str | Sequence[str] = (),
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         self.undoes = undoes
         self.trigger = trigger
+        self.downstream = downstream
 
     def done(self, stores: Stores, by: str) -> Record | None:
         """The undo that this task has carried out before, or whoever has undone what it names."""
@@ -48,4 +60,6 @@ class CheckpointUndoOperator(CheckpointChangeOperator):
         stores = Stores.of(self.checkpoint, self.store, sink=sink, undo=self.undo_root)
         wanted = text_of(self.undoes) or None
         plan = make_undo(stores, undoes=wanted, sink=sink, opened=self.store, trigger=self.trigger or None)
-        return plan, stores
+        roots = texts_of("downstream", self.downstream)
+        plan = with_readers(plan, stores, sink or sink_of(plan), self.store, roots)
+        return plan, stores.for_plan(plan, self.store)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -155,3 +156,19 @@ def test_a_position_in_a_table_tells_what_was_read(dropped, ends, batch_id, tmp_
         [] if batch_id is None else [(str(tmp_path / "reader"), batch_id)]
     )
     assert searched.count == 1
+
+
+def test_an_undo_names_who_has_read_what_was_written_since(lake, capsys, tmp_path):
+    log = shutil.copytree(lake / "orders/_spark_metadata", tmp_path / "log")
+    sink = f"file:{lake}/orders"
+    do_it = ["--execute", "--i-know-it-is-stopped", "--quiet-period", "0"]
+    assert run(["rollback", str(lake / "ck/orders"), "--to-batch", "3", "--sink", sink, "--trim-sink-log", *do_it]) == 0
+    for batch_id in (4, 5):  # the query runs them anew
+        entry = (lake / "ck/orders/offsets/3").read_text().rpartition("\n")[0]
+        (lake / f"ck/orders/offsets/{batch_id}").write_text(f'{entry}\n{{"orders":{{"0":{10 * batch_id}}}}}')
+        shutil.copy(lake / "ck/orders/commits/3", lake / f"ck/orders/commits/{batch_id}")
+        shutil.copy(log / str(batch_id), lake / "orders/_spark_metadata")
+    capsys.readouterr()
+    run(["undo", str(lake / "ck/orders"), "--json"])
+    warnings = json.loads(capsys.readouterr().out)["plan"]["warnings"]
+    assert [text for text in warnings if f"{lake}/ck/totals has read what batches 4 to 5 wrote" in text], warnings

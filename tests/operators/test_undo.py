@@ -65,3 +65,15 @@ def test_what_is_refused_is_told_in_texts_that_any_database_holds(query):
     with pytest.raises(AirflowFailException):
         carry_out(CheckpointRollbackOperator, query, task, to_batch=99)
     assert set(task.pushed) == {"error"} and task.pushed["error"]["error"]["message"].isprintable()
+
+
+def test_a_rollback_that_has_trimmed_the_log_of_the_sink_is_undone_without_naming_it(golden_home):
+    home = golden_home("file-to-parquet-5")
+    arguments = {"task_id": "t", "checkpoint": str(home / "checkpoint"), "query_is_stopped": True, "quiet_period": 0}
+    log = home / "output/_spark_metadata"
+    before = sorted(path.name for path in log.iterdir() if path.suffix != ".crc")
+    sink = {"sink": f"file:{home}/output", "trim_sink_log": True, "to_batch": 2, "accept_sink": "unknown"}
+    CheckpointRollbackOperator(**arguments, **sink).execute({"ti": Task(task_id="back")})
+    done = CheckpointUndoOperator(**arguments).execute({"ti": Task(task_id="undo")})
+    assert done["receipt"]["status"] == "applied"
+    assert sorted(path.name for path in log.iterdir() if path.suffix != ".crc") == before
