@@ -153,7 +153,11 @@ class Explanation:
         item = self.match.page or self.match.entry
         told = Told() if item is None else item.told
         frames = ", ".join(sorted(self._readers)[:_SHOWN_FRAMES])
-        by_frames = f"the stack trace has one of {frames} with no code of the query above it, or " if frames else ""
+        by_frames = (
+            f"the stack trace has one of {frames} with no code of the query above it, or "
+            if frames and not told.is_doubtful
+            else ""
+        )
         rules = ", ".join(self.cause.rules)
         by_rules = f"ckpt check says {rules}" if rules else "ckpt check has a finding"
         if self.evidence is not None and self.evidence.result == "contradicted":

@@ -256,7 +256,7 @@ class Index:
             reader = _threw(failure, frames, readers)
             if reader is False or is_of_other or (reader is None and failure.is_of_function):
                 return None
-            signs = (Sign("frame", reader),) if reader else ()
+            signs = (Sign("frame", reader),) if reader and not item.told.is_doubtful else ()
             return (3.6 if reader else 0.5), replace(match, facts=_said(found), signs=signs, found=found[0])
         return None
 

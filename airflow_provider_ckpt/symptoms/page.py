@@ -40,6 +40,7 @@ class Told:
             :class:`~airflow_provider_ckpt.symptoms.storage_words.StorageProblem`.
         readers: ``Class.method`` of Spark that throw the shared texts where they are about a checkpoint.
         is_closest: Whether the texts say more than the condition that is beside them.
+        is_doubtful: Whether a reader in the stack trace does not show the cause, because anything may have led to it.
     """
 
     shared_texts: tuple[re.Pattern[str], ...] = ()
@@ -50,6 +51,7 @@ class Told:
     storage: tuple[str, ...] = ()
     readers: frozenset[str] = frozenset()
     is_closest: bool = False
+    is_doubtful: bool = False
 
 
 #: The keys of a page and of an entry that say it.
@@ -68,6 +70,7 @@ def parse_told(front: Mapping[str, Any], readers: Iterable[str]) -> Told:
         storage=_texts(front, "storage"),
         readers=frozenset(readers),
         is_closest=bool(front.get("is_closest")),
+        is_doubtful=bool(front.get("is_doubtful")),
     )
 
 

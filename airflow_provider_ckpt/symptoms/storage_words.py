@@ -28,6 +28,7 @@ _PROBLEMS = {
     "foreign": re.compile(r"Wrong FS"),
     "damaged": re.compile(r"ChecksumException|Checksum error"),
     "present": re.compile(r"AlreadyExists|already exists|because file exists"),
+    "conflict": re.compile(rf"[Pp]recondition ?[Ff]ailed|ConditionNotMet|ConditionalRequestConflict|{_CODE}412\b"),
     "unrenamed": re.compile(
         r"\b[Rr]ename .{0,2000}\b(?:failed|returned false)|[Ff]ailed to rename|Cannot rename|Unable to rename"
     ),

@@ -227,3 +227,49 @@ def test_the_logger_tells_whose_batch_it_is(text, page, is_proven):
     item = found and (found.page or found.entry)
     assert (item and (item.page if isinstance(item, Entry) else item.name)) == page
     assert found is None or found.is_proven == is_proven
+
+
+GROUP = "(GroupId: spark-kafka-{}-1a2b-executor, TopicPartition: t-1). Some data may have been lost because they are not available in Kafka any more"
+
+
+@pytest.mark.parametrize(("kind", "page"), [("source", "kafka-data-loss"), ("relation", None)])
+def test_a_batch_read_of_kafka_has_no_position_in_a_checkpoint(kind, page):
+    found = match(Thrown("IllegalStateException", [f"Cannot fetch offset 13 {GROUP.format(kind)}"]))
+    assert found is not None and (found.page.name if found.page else None) == page
+    commands = [command for cause in found.causes for command in cause.commands]
+    assert any("reset-offsets" in command for command in commands) == (page is not None)
+
+
+STATE = "org.apache.spark.sql.execution.streaming.state."
+
+
+@pytest.mark.parametrize(
+    ("exception", "text", "frame", "is_proven"),
+    [
+        ("OutOfMemoryError", "GC overhead limit exceeded", f"{STATE}HDFSBackedStateStoreProvider.load", False),
+        ("RocksDBException", "Corruption: Bad table magic number: expected 9", f"{STATE}RocksDB.load", True),
+        ("RocksDBException", "Corruption: Bad table magic number: expected 9", None, False),
+        (
+            "IOException",
+            "No space left on device",
+            "org.apache.spark.sql.execution.streaming.HDFSMetadataLog.write",
+            True,
+        ),
+        ("IOException", "Error closing gs://l/ck/commits/8: 412 Precondition Failed", None, False),
+        ("IOException", "412, PUT, https://a.dfs.core.windows.net/c/ck/offsets/.5.tmp, ConditionNotMet", None, False),
+    ],
+)
+def test_a_reader_in_the_stack_trace_proves_what_only_it_can_have_met(exception, text, frame, is_proven):
+    found = match(Thrown(exception, [text], [] if frame is None else [frame]))
+    assert found is not None and found.is_proven == is_proven
+    assert "checkpoint is whole" not in " ".join(cause.text for cause in found.causes)
+
+
+def test_a_query_that_is_started_twice_has_no_damage():
+    found = match(
+        Thrown(
+            "IllegalStateException",
+            [f"Cannot start query with id {QUERY} as another query with same id is already active."],
+        )
+    )
+    assert found is not None and found.is_proven and not found.causes[0].commands
