@@ -283,6 +283,16 @@ def test_another_run_of_the_dag_is_another_one_who_asks(home):
         undo(home, Task(task_id="it", run_id="tuesday"))
 
 
+def test_each_task_of_a_mapped_one_asks_for_itself(home):
+    one, other = Task(task_id="it"), Task(task_id="it")
+    one.map_index, other.map_index = 0, 1
+    assert rollback(home, one)["receipt"]["status"] == "applied"
+    FakeQuery(Store.open(str(home / "orders"))).commit(4, "b")
+    assert rollback(home, one)["receipt"]["status"] == "already_applied"
+    assert rollback(home, other)["receipt"]["status"] == "applied"
+    assert "orders/commits/4" not in tree(home)
+
+
 def test_the_plan_of_another_task_is_carried_out_once(home):
     planned = Task()
     run(CheckpointRollbackOperator, home, planned, to_batch=3, plan_only=True, **DO_IT)
