@@ -13,12 +13,14 @@ from airflow_provider_ckpt.checks import (
     confs,
     file_sink,
     flows,
+    log_gaps,
     logs,
     operators,
     sink_log,
     sources,
     state,
     state_names,
+    watermarks,
     writers,
 )
 from airflow_provider_ckpt.checks.findings import Finding, worst_first
@@ -26,8 +28,9 @@ from airflow_provider_ckpt.checks.registry import checks_of
 
 #: In the order in which they judge.
 CHECKS = checks_of(
-    logs, confs, sources, state, state_names, operators, checksums, file_sink, sink_log, flows, beside, writers, access
-)
+    logs, log_gaps, watermarks, confs, sources, state, state_names, operators, checksums, file_sink, sink_log, flows,
+    beside, writers, access,
+)  # fmt: skip
 
 
 def check(view: CheckpointView) -> tuple[Finding, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from airflow_provider_ckpt.checkpoint.file_sink_log import SinkLog
 from airflow_provider_ckpt.checkpoint.sink_marker import LEAVING_NO_STATE
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks.findings import Finding
@@ -100,7 +101,7 @@ def behind(view: CheckpointView) -> Iterator[Finding]:
         yield Finding(
             "CKPT141",
             "warning",
-            f"batch {committed} is committed, but the sink has {held}",
+            f"batch {committed} is committed, but the sink has {held}{_then(view, sink)}",
             committed,
             layout.SINK_LOG,
             **complete_sink_log(
@@ -109,6 +110,19 @@ def behind(view: CheckpointView) -> Iterator[Finding]:
                 why="If it is not the sink of the query, declare the right one. Else its log was deleted or restored.",
             ),
         )
+
+
+def _then(view: CheckpointView, sink: SinkLog) -> str:
+    """What comes of entries that the newest batches do not have, when the query goes on."""
+    if sink.latest is None:
+        return ""
+    first = sink.latest + 1
+    name = f"{layout.SINK_LOG}/{first}{'.compact' if sink.next_compaction(first) == first else ''}"
+    return (
+        f"; once the query has written a later batch, readers of the table stop, because {name} doesn't exist, and "
+        f"batch {sink.next_compaction(view.next_batch)}, which compacts the log, stops the query with "
+        "BATCH_METADATA_NOT_FOUND"
+    )
 
 
 @rule("CKPT142")

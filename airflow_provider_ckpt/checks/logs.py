@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
 
 from airflow_provider_ckpt.checkpoint.spark_confs import CATALOGUE, SHUFFLE_PARTITIONS
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
@@ -26,22 +25,22 @@ from airflow_provider_ckpt.errors import (
     IncompleteLogFileError,
     UnsupportedVersionError,
 )
-from airflow_provider_ckpt.untrusted.spans import missing_spans, spans_text
 
 _RELEVANT = frozenset(conf.key for conf in CATALOGUE)
 
 
 def newest_entry(view: CheckpointView) -> OffsetSeq | None:
     """The newest offset log entry when it was read and is whole."""
-    return _entry(view, view.latest_planned)
+    return entry_of(view, view.latest_planned)
 
 
 def entry_before(view: CheckpointView) -> OffsetSeq | None:
     """The entry that a restart reads beside the newest one, when it was read and is whole."""
-    return None if view.latest_planned is None else _entry(view, view.predecessor(view.latest_planned))
+    return None if view.latest_planned is None else entry_of(view, view.predecessor(view.latest_planned))
 
 
-def _entry(view: CheckpointView, batch_id: int | None) -> OffsetSeq | None:
+def entry_of(view: CheckpointView, batch_id: int | None) -> OffsetSeq | None:
+    """The offset log entry of a batch when it was read and is whole."""
     entry = None if batch_id is None else view.entries.get(layout.offset_entry(batch_id))
     return entry if isinstance(entry, OffsetSeq) else None
 
@@ -170,23 +169,6 @@ def _no_metadata(view: CheckpointView, batch_id: int, spark_error: str) -> Findi
     )
 
 
-@rule("CKPT106")
-def repeated_entry(view: CheckpointView) -> Iterator[Finding]:
-    """CKPT106: the newest entry is a copy of the one before it: every batch has a time of its own."""
-    newest, before = newest_entry(view), entry_before(view)
-    if newest is None or before is None or newest.encode() != before.encode():
-        return
-    yield Finding(
-        "CKPT106",
-        "warning",
-        f"offsets/{view.latest_planned} is a copy of the entry before it, so the input of batch "
-        f"{view.latest_planned} is read again",
-        view.latest_planned,
-        layout.offset_entry(view.latest_planned or 0),
-        **from_backup_or_before(view, "the entry", view.latest_planned),
-    )
-
-
 @rule("CKPT107")
 def blank_lines(view: CheckpointView) -> Iterator[Finding]:
     """CKPT107: lines that an editor has left at the end, each of which Spark takes for a source without an offset."""
@@ -229,39 +211,6 @@ def ids_too_far_apart(view: CheckpointView, log: str) -> Iterator[Finding]:
             f"{log}/{batches[-1]}",
             "Move the file out of the checkpoint.",
             "IllegalArgumentException",
-        )
-
-
-@rule("CKPT110")
-def missing_predecessor(view: CheckpointView) -> Iterator[Finding]:
-    """CKPT110: Spark reads the newest two offset entries and stops when the older one is not there."""
-    newest = view.latest_planned
-    if newest is None:
-        return
-    before = view.predecessor(newest)
-    if before is not None and before not in view.planned:
-        yield Finding(
-            "CKPT110",
-            "error",
-            f"offsets/{before} is missing, and Spark needs it beside offsets/{newest}",
-            newest,
-            layout.offset_entry(before),
-            spark_error="IllegalArgumentException" if view.in_flight is not None else "IllegalStateException",
-            **from_backup_or_before(view, "it", newest),
-        )
-
-
-@rule("CKPT111")
-def gaps(view: CheckpointView) -> Iterator[Finding]:
-    """CKPT111: batches missing in between; normal with async progress tracking, harmless elsewhere."""
-    planned = view.planned
-    skipped = missing_spans(planned, planned[0], planned[-1]) if planned else ()
-    if skipped:
-        yield Finding(
-            "CKPT111",
-            "note",
-            f"the offset log has gaps (batches {spans_text(skipped)})",
-            hint="This is normal with async progress tracking. Such a query restarts only in that mode.",
         )
 
 
@@ -360,34 +309,6 @@ def null_confs(view: CheckpointView) -> Iterator[Finding]:
                 layout.offset_entry(view.latest_planned),
                 spark_error="IllegalArgumentException" if stops else None,
                 **back_before(view, view.latest_planned),
-            )
-
-
-@rule("CKPT118")
-def watermark_goes_back(view: CheckpointView) -> Iterator[Finding]:
-    """CKPT118: Spark never lets a watermark fall; an edit or a mixed-up copy does."""
-    newest, before, commit = newest_entry(view), entry_before(view), newest_commit(view)
-    seen: list[tuple[str, int]] = []
-    for batch_id, entry in ((None, before), (view.latest_planned, newest)):
-        if entry is not None and entry.metadata is not None:
-            name = "the entry before" if batch_id is None else layout.offset_entry(batch_id)
-            seen.append((name, entry.metadata.batch_watermark_ms))
-    if commit is not None and view.latest_committed == view.latest_planned and commit.next_batch_watermark_ms:
-        seen.append((f"commits/{view.latest_committed}", commit.next_batch_watermark_ms))
-    for (_, earlier), (name, later) in pairwise(seen):
-        if later < earlier:
-            yield Finding(
-                "CKPT118",
-                "warning",
-                f"the watermark goes back from {earlier} to {later} ms",
-                view.latest_planned,
-                name if "/" in name else None,
-                **from_backup(
-                    view,
-                    "the file",
-                    why="Spark has already dropped the state before the later watermark, so late rows would start new "
-                    "aggregations.",
-                ),
             )
 
 

@@ -63,6 +63,8 @@ RULES: Mapping[str, str] = {
     "CKPT143": "Another sink than before",
     "CKPT144": "Unreadable sink log entry",
     "CKPT145": "Sink log entry of another batch",
+    "CKPT146": "Stray copy in the offset log",
+    "CKPT147": "Watermark in the future",
     "CKPT150": "Two writers",
     "CKPT151": "Fenced checkpoint",
     "CKPT152": "Files closed to the query",

@@ -115,7 +115,8 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     "operators",
     multiple=True,
     metavar="NAME",
-    help="Stateful operator of the query, such as stateStoreSave. Give all of them, in Spark's order.",
+    help="Stateful operator of the query, such as stateStoreSave. Give all of them, in Spark's order; none says "
+    "that the query has no state.",
 )
 @click.option(
     "--class",
@@ -221,7 +222,7 @@ def _declare(
         "confs": dict(pairs(confs, "--conf")) or None,
         "sources": source_count or {name: kind or None for name, kind in pairs(sources, "--source")} or None,
         "sink": sink,
-        "operators": list(operators) or None,
+        "operators": [] if operators == ("none",) else list(operators) or None,
         "classes": list(classes) or None,
         "trigger": trigger,
         "source_options": dict(pairs(source_options, "--source-option")) or None,

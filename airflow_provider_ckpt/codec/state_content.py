@@ -62,7 +62,7 @@ def problem_of(data: bytes, codec: str, decompressors: Mapping[str, Decompress])
             plain = decompress(data, _MOST_PLAIN_BYTES)
             _require_end(plain[:4], plain[-4:])
     except (ValueError, IndexError, EOFError, struct.error) as error:
-        return f"the {codec} stream is damaged or cut off ({error})"
+        return f"a damaged or cut off {codec} stream ({error})"
     return None
 
 

@@ -38,7 +38,7 @@ def not_checked(view: CheckpointView) -> tuple[str, ...]:
     """
     commit = newest_commit(view)
     is_told = commit is not None and commit.state_unique_ids
-    unsure = view.complete and view.stateful and not is_told
+    unsure = view.complete and not is_told and _may_have_state(view, DeploySpec())
     return (*not_read(view), *((OPERATOR_COUNT,) if unsure else ()))
 
 
@@ -60,7 +60,7 @@ def _undeclared(view: CheckpointView, deploy: DeploySpec) -> Iterator[str]:
             yield "sources"
         elif any(source.kind is None for source in deploy.sources):
             yield "source types"
-    if deploy.operators is None and _has_state(view):
+    if deploy.operators is None and _may_have_state(view, deploy):
         yield "operators"
     if deploy.sink is None or _type_of(deploy.sink) == "unknown":
         yield "sink"
@@ -72,8 +72,19 @@ def _type_of(sink: str) -> str:
     return sink.partition(":")[0]
 
 
-def _has_state(view: CheckpointView) -> bool:
-    return view.stateful or bool(list(state.missing_state_directory(view)))
+def _may_have_state(view: CheckpointView, deploy: DeploySpec) -> bool:
+    """Whether the query may be stateful, as far as what was read tells; a state directory can be lost as a whole."""
+    if view.stateful or any(state.missing_state_directory(view)):
+        return True
+    commit = newest_commit(view)
+    if not view.complete or commit is None:  # the state is said not to be judged, or no batch has written any
+        return False
+    has_no_ids = commit.version == _WITH_IDS and not commit.state_unique_ids
+    return not (has_no_ids or deploy.async_progress or deploy.trigger == CONTINUOUS)
+
+
+#: The version of a commit that names the state files of the batch.
+_WITH_IDS = 2
 
 
 def _sink_log(view: CheckpointView, deploy: DeploySpec) -> Iterator[str]:

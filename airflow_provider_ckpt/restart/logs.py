@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from airflow_provider_ckpt.checkpoint.spark_confs import CATALOGUE, SHUFFLE_PARTITIONS, SparkVersion, catalogue
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
-from airflow_provider_ckpt.checks import access, checksums, logs, sources, state, writers
+from airflow_provider_ckpt.checks import access, checksums, log_gaps, logs, sources, state, watermarks, writers
 from airflow_provider_ckpt.checks.confs import refused_confs
 from airflow_provider_ckpt.checks.findings import Finding
 from airflow_provider_ckpt.checks.logs import entry_before, newest_commit, newest_entry
@@ -124,22 +124,14 @@ def entry_before_newest(view: CheckpointView, deploy: DeploySpec) -> Iterator[Fi
     if newest is None:
         return
     before = view.predecessor(newest)
-    if deploy.async_progress is False and before != newest - 1 and newest > 0:
-        yield Finding(
-            "CKPT231",
-            "error",
-            f"async progress tracking left out offsets/{newest - 1}, and the deploy does not use that mode",
-            newest,
-            layout.offset_entry(newest - 1),
-            "Deploy with asyncProgressTrackingEnabled=true.",
-            "IllegalArgumentException" if view.in_flight is not None else "IllegalStateException",
-        )
-    for finding in logs.missing_predecessor(view):
-        yield (
-            finding
-            if deploy.spark_version >= _REQUIRES_SINCE
-            else replace(finding, spark_error="IllegalStateException")
-        )
+    stray = tuple(log_gaps.stray_entry(view))
+    for finding in stray:
+        error = None if deploy.async_progress else _missing_before(view, deploy)
+        yield replace(finding, spark_error=error)
+    if not stray and not deploy.async_progress and before != newest - 1 and newest > 0:
+        yield _async_alone(view, newest, deploy)
+    for finding in log_gaps.missing_predecessor(view):
+        yield replace(finding, spark_error=_missing_before(view, deploy))
     if before is not None:
         name = layout.offset_entry(before)
         yield from _damaged(view, name)
@@ -149,6 +141,27 @@ def entry_before_newest(view: CheckpointView, deploy: DeploySpec) -> Iterator[Fi
             if entry.version == 1:
                 yield from count_fits(entry, name, before, view, deploy)
             yield from _types_before(view, entry, before, deploy)
+
+
+def _missing_before(view: CheckpointView, deploy: DeploySpec) -> str:
+    """What a Spark stops with where the entry before the newest one is missing."""
+    requires = view.in_flight is not None and deploy.spark_version >= _REQUIRES_SINCE
+    return log_gaps.MISSING_BEFORE_PLANNED if requires else log_gaps.MISSING_BEFORE_COMMITTED
+
+
+def _async_alone(view: CheckpointView, newest: int, deploy: DeploySpec) -> Finding:
+    """CKPT231: only async progress tracking goes on where the batch before the newest one is left out."""
+    told = "does not use that mode" if deploy.async_progress is False else "does not declare that mode"
+    return Finding(
+        "CKPT231",
+        "error",
+        f"offsets/{newest - 1} is missing, as async progress tracking leaves out entries, and the deploy {told}",
+        newest,
+        layout.offset_entry(newest - 1),
+        "Deploy with asyncProgressTrackingEnabled=true if the query ran with it, and declare async_progress: true in "
+        "the deploy file. If it did not, the entry was lost: ckpt salvage finds the newest batch that can be saved.",
+        _missing_before(view, deploy),
+    )
 
 
 def _types_before(view: CheckpointView, entry: OffsetSeq, before: int, deploy: DeploySpec) -> Iterator[Finding]:
@@ -231,15 +244,16 @@ def _other_spark(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
 
 def logs_agree(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
     """Which batch is next, and can it be?"""
-    yield from logs.repeated_entry(view)
+    yield from log_gaps.repeated_entry(view)
     yield from sources.void_offsets(view)
     yield from sources.kinesis_goes_back(view)
     yield from (finding for finding in source_findings(view, deploy) if finding.code in COMPARED)
     if view.latest_planned is not None:
         yield from (_state_first(view, finding) for finding in logs.commits_ahead(view))
     yield from logs.commits_trail(view)
-    yield from logs.watermark_goes_back(view)
-    yield from logs.gaps(view)
+    yield from watermarks.watermark_goes_back(view)
+    yield from watermarks.watermark_ahead(view)
+    yield from log_gaps.gaps(view)
     yield from writers.two_writers(view)
     yield from writers.fenced(view)
     yield from access.closed_to_the_query(view)

@@ -18,8 +18,8 @@ def doubt(batch_id: int, after: CheckpointView, following: OffsetSeq | None) -> 
     """
     name = layout.offset_entry(batch_id)
     for finding in check(after):
-        if finding.code == "CKPT106":
-            return f"{name} is a copy of the entry before it"
+        if finding.code in ("CKPT106", "CKPT146"):
+            return f"{name} is a copy of an entry before it"
         if finding.code == "CKPT121" and finding.name in layout.sidecars(name):
             return f"{name} was changed after Spark wrote it: it does not match its checksum file"
     own = after.offset_seq(batch_id)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import pytest
 
 from airflow_provider_ckpt.checkpoint.spark_confs import SHUFFLE_PARTITIONS, STATE_PROVIDER
-from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks import logs
 from airflow_provider_ckpt.codec.jvm_text import INT_MAX
 from airflow_provider_ckpt.errors import (
@@ -17,30 +15,15 @@ from airflow_provider_ckpt.errors import (
     MalformedEntryError,
     UnsupportedVersionError,
 )
+from tests.log_entries import COMMIT, EMPTY_LINE, commit, entry, found
 from tests.views import view_of
 
-COMMIT = b"v1\n{}"
 CONCURRENT = "CONCURRENT_STREAM_LOG_UPDATE"
 REFUSED, ILLEGAL = "IllegalArgumentException", "IllegalStateException"
-Found = list[tuple[str, str, str | None, str | None]]
-
-
-def entry(watermark_ms: int = 0, at_ms: int = 1, offset: int = 1, **conf: str | None) -> bytes:
-    metadata = {"batchWatermarkMs": watermark_ms, "batchTimestampMs": at_ms, "conf": conf}
-    return f"v1\n{json.dumps(metadata)}\n{offset}".encode()
-
-
-def commit(next_watermark_ms: int) -> bytes:
-    return f'v1\n{{"nextBatchWatermarkMs":{next_watermark_ms}}}'.encode()
 
 
 def partitions(count: str) -> bytes:
     return entry(**{SHUFFLE_PARTITIONS: count})
-
-
-def found(rule, view: CheckpointView) -> Found:
-    """Code, severity, file and Spark's error of each finding."""
-    return [(item.code, item.severity, item.name, item.spark_error) for item in rule(view)]
 
 
 # --- what cannot be read --------------------------------------------------------------------------------------------
@@ -136,9 +119,6 @@ def test_the_query_id_is_missed_once_a_batch_was_planned(view, error):
     assert found(logs.missing_metadata, view) == expected
 
 
-EMPTY_LINE = b"v1\n\n1"
-
-
 @pytest.mark.parametrize(
     ("before", "newest", "committed", "name", "error"),
     [
@@ -155,31 +135,6 @@ def test_a_line_that_one_of_two_entries_lacks(before, newest, committed, name, e
     view = view_of(**files, **({"commits/1": COMMIT} if committed else {}))
     expected = [] if name is None else [("CKPT105", "error", name, error)]
     assert found(logs.without_batch_metadata, view) == expected
-
-
-@pytest.mark.parametrize(
-    ("files", "name", "error"),
-    [
-        (("offsets/3", "commits/2", "commits/3"), "offsets/2", ILLEGAL),
-        (("offsets/3",), "offsets/2", REFUSED),
-        (("offsets/3", "commits/3"), "offsets/2", ILLEGAL),
-        (("offsets/1", "offsets/3", "commits/3"), None, None),
-        (("offsets/1", "offsets/3", "commits/2", "commits/3"), "offsets/2", ILLEGAL),
-        (("offsets/0",), None, None),
-        ((), None, None),
-    ],
-)
-def test_the_entry_before_the_newest(files, name, error):
-    expected = [] if name is None else [("CKPT110", "error", name, error)]
-    assert found(logs.missing_predecessor, view_of(*files)) == expected
-
-
-@pytest.mark.parametrize(
-    ("planned", "text"), [((2, 3, 4), None), ((), None), ((0, 3, 5), "the offset log has gaps (batches 1 to 2, 4)")]
-)
-def test_gaps_of_the_offset_log(planned, text):
-    findings = list(logs.gaps(view_of(*(f"offsets/{batch}" for batch in planned))))
-    assert [(finding.code, finding.message) for finding in findings] == ([] if text is None else [("CKPT111", text)])
 
 
 # --- how the logs fit each other ------------------------------------------------------------------------------------
@@ -223,29 +178,6 @@ def test_the_entry_that_closes_a_checkpoint_is_of_no_batch():
     view = view_of("offsets/1", "offsets/2", "offsets/3", "commits/1")
     view = replace(view, damaged={"offsets/3": CheckpointClosedError("closed", name="offsets/3")})
     assert list(logs.commits_trail(view)) == []
-
-
-def test_an_entry_that_is_a_copy_of_the_one_before():
-    same = view_of(**{"offsets/0": entry(), "offsets/1": entry()})
-    assert found(logs.repeated_entry, same) == [("CKPT106", "warning", "offsets/1", None)]
-    assert found(logs.repeated_entry, view_of(**{"offsets/0": entry(), "offsets/1": entry(at_ms=2)})) == []
-    assert found(logs.repeated_entry, view_of(**{"offsets/0": entry()})) == []
-
-
-@pytest.mark.parametrize(
-    ("files", "name"),
-    [
-        ({"offsets/0": entry(7), "offsets/1": entry(5)}, "offsets/1"),
-        ({"offsets/0": entry(5), "offsets/1": entry(7), "commits/1": commit(6)}, "commits/1"),
-        ({"offsets/0": entry(5), "offsets/1": entry(7), "commits/0": commit(6)}, None),
-        ({"offsets/0": entry(5), "offsets/1": entry(7), "commits/1": COMMIT}, None),
-        ({"offsets/0": entry(5), "offsets/1": entry(7), "commits/1": commit(7)}, None),
-        ({"offsets/0": EMPTY_LINE, "offsets/1": entry(7)}, None),
-    ],
-)
-def test_a_watermark_that_goes_back(files, name):
-    expected = [] if name is None else [("CKPT118", "warning", name, None)]
-    assert found(logs.watermark_goes_back, view_of(**files)) == expected
 
 
 UNFINISHED = "STREAMING_UNFINISHED_REPARTITION_DETECTED"

@@ -213,6 +213,8 @@ BY_CODE: dict[str, Shown] = {
         mutations=("foreign ../output/_spark_metadata/3 ../output/_spark_metadata/2",),
         sink=True,
     ),
+    "CKPT146": Shown(("error", "offsets/9"), mutations=("copy offsets/{N} offsets/{N+5}",)),
+    "CKPT147": Shown(("error", "offsets/7"), "agg-hdfs", ("watermark offsets/{N} 91729497600000",)),
     "CKPT150": Shown(
         ("warning", "offsets/5"),
         mutations=("copy offsets/{N} offsets/.5.aa.tmp", "copy offsets/{N} offsets/.5.bb.tmp"),

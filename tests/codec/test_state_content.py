@@ -49,11 +49,11 @@ def test_a_small_stream_is_read_to_its_end_marker():
 @pytest.mark.parametrize("block", [1, 2, 3, 5, 1000])
 @pytest.mark.parametrize(("plain", "problem"), [
     (b"some rows" + END, None),
-    (b"some rows" + END[:3], "the lz4 stream is damaged or cut off (it does not have an end marker)"),
+    (b"some rows" + END[:3], "a damaged or cut off lz4 stream (it does not have an end marker)"),
     (END, None),
     (b"\0\2v2 and records\0", None),
-    (b"\0\2v2 and records", "the lz4 stream is damaged or cut off (it does not have an end marker)"),
-    (b"\0\2v3 and records\0", "the lz4 stream is damaged or cut off (it does not have an end marker)"),
+    (b"\0\2v2 and records", "a damaged or cut off lz4 stream (it does not have an end marker)"),
+    (b"\0\2v3 and records\0", "a damaged or cut off lz4 stream (it does not have an end marker)"),
 ])  # fmt: skip
 def test_the_start_and_the_end_of_a_stream_may_be_in_several_blocks(plain, problem, block):
     assert problem_of(lz4_stream(plain, block), "lz4", decompressors()) == problem

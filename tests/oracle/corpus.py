@@ -97,6 +97,19 @@ def _all_cases() -> Iterator[Case]:
     yield from form_cases()
     yield from junk_cases()
     yield from tool_cases()
+    yield from _stray_entries()
+
+
+def _stray_entries() -> Iterator[Case]:
+    """What a sync tool leaves: an older entry under the number of a batch that never was."""
+    for base, to in itertools.product(("file", "agg-hdfs", "dedupe"), ("{N+2}", "{N+5}")):
+        yield Case(base, (f"copy offsets/{{N}} offsets/{to}",), newest_spark_only=True)
+    both = ("copy offsets/{N} offsets/{N+5}", "copy commits/{N} commits/{N+5}")
+    yield Case("file", both, newest_spark_only=True)
+    yield Case("file", ("copy offsets/{N-2} offsets/{N+5}",), newest_spark_only=True)
+    yield Case("async", ("copy offsets/{N} offsets/{N+5}",), newest_spark_only=True)
+    for name in ("offsets", "commits"):  # in the year 4877: every row is late from then on
+        yield Case("dedupe", (f"watermark {name}/{{N}} 91729497600000",), newest_spark_only=True)
 
 
 def _logs_elsewhere() -> Iterator[Case]:

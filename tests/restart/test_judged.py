@@ -56,8 +56,18 @@ def test_what_is_not_declared_is_named_and_is_no_pass(golden, change, unknown):
     assert (foretold.unknown, foretold.decision) == (unknown, "warn" if unknown else "pass")
 
 
-def test_a_stateless_query_need_not_declare_operators(golden):
-    foretold = gate(golden("file-to-parquet-12"), {**DEPLOY, "operators": None, "confs": {}})
+@pytest.mark.parametrize("lost", ["agg-hdfs", "agg-rocksdb", "file-to-parquet-12"])
+def test_without_state_the_logs_do_not_tell_whether_it_was_lost(golden, lost, capsys):
+    checkpoint = golden(lost)
+    shutil.rmtree(checkpoint / "state", ignore_errors=True)
+    assert "operators" in gate(checkpoint, {**DEPLOY, "operators": None, "confs": {}}).unknown
+    run(["check", str(checkpoint), "--deep"])
+    assert "number of operators" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("declared", [{"operators": []}, {"operators": None, "async_progress": True}])
+def test_a_query_that_says_that_it_is_stateless_has_no_operators_to_declare(golden, declared):
+    foretold = gate(golden("file-to-parquet-12"), {**DEPLOY, "confs": {}, **declared})
     assert (foretold.unknown, foretold.decision) == ((), "pass")
 
 
@@ -147,9 +157,7 @@ def test_tables_without_a_checksum_file_are_named(golden, capsys):
 @pytest.mark.parametrize(("sink", "found"), [("parquet", []), ("file", []), ("Parquet", []), ("json", ["CKPT240"])])
 def test_a_sink_that_has_written_files_of_another_format_is_no_pass(golden_home, sink, found):
     home = golden_home("file-to-parquet-12")
-    foretold = gate(
-        home / "checkpoint", {**DEPLOY, "operators": None, "confs": {}, "sink": f"{sink}:{home / 'output'}"}
-    )
+    foretold = gate(home / "checkpoint", {**DEPLOY, "operators": [], "confs": {}, "sink": f"{sink}:{home / 'output'}"})
     assert [item.code for item in foretold.findings] == found
     assert foretold.decision == ("warn" if found else "pass")
 
