@@ -54,7 +54,8 @@ def is_claim(failure: Failure, thrown: Thrown, name: str) -> bool | None:
     if is_mention(failure, thrown) or _is_of_users(failure, name, package):
         return False
     frames = failure.frames_of(thrown)
-    told = _is_told(before) if exception is None else _is_carrier(package, exception, frames)
+    is_stop = failure.level in (None, *_STOPS) or None  # a warning that has no exception in it stops nothing
+    told = (is_stop and _is_told(before)) if exception is None else _is_carrier(package, exception, frames)
     if told and (failure.is_called_back or is_within_function(frames) or _is_of_other_state(failure, frames)):
         return None
     return told

@@ -184,7 +184,7 @@ class Index:
         for rank, match in self._of_condition(name, thrown, failure, items):
             yield (rank, match) if is_told else (rank / 10, replace(match, signs=()))
         if name in self.others and name not in WRAPPERS:
-            yield 1, Match(None, None, name, (), signs=(Sign("condition", name),))
+            yield 1 if is_told else 0.1, Match(None, None, name, (), signs=(Sign("condition", name),))
 
     def _of_condition(
         self, name: str, thrown: Thrown, failure: Failure, items: Iterable[Page | Entry]

@@ -53,6 +53,7 @@ OF_USERS = {
     f"Caused by: org.apache.spark.SparkException: {SAID}\n{STATE}\n\tat java.lang.Thread.run(Thread.java:1)",
 }
 MENTIONS = (
+    f"26/01/01 10:00:00 WARN StreamJob: earlier error: {SAID}",
     f"26/01/01 10:00:00 WARN Job: ignoring earlier {SAID} of yesterday",
     f"26/01/01 10:00:00 WARN Job: {SAID}",
     f"26/01/01 10:00:00 INFO com.acme.Job: org.apache.spark.SparkException: {SAID} of yesterday",
@@ -109,3 +110,9 @@ def test_another_logger_only_mentions_a_condition(text, name):
 )
 def test_an_exception_of_spark_is_a_cause(text):
     assert shown(text.format(name=CONDITIONS[0]))
+
+
+@pytest.mark.parametrize("name", CONDITIONS)
+def test_what_is_only_possible_is_not_said_to_be_of_no_checkpoint(name):
+    for text in (f"we have met [{name}] again", f"java.lang.RuntimeException: [{name}] x"):
+        assert all(item.cause is not None and item.doubt for item in explain([text]).explanations)
