@@ -63,7 +63,7 @@ def test_a_target_from_which_spark_would_not_start_is_refused(golden_home, damag
 @pytest.mark.parametrize(
     ("name", "target", "copied", "says"),
     [
-        ("file-to-parquet-12", 9, 8, "is a copy of the entry before it"),
+        ("file-to-parquet-12", 9, 8, "is a copy of an entry before it"),
         ("agg-rocksdb-changelog", 5, 6, "is not older than the entry after it"),
         ("agg-rocksdb-changelog", 5, 7, "is not older than the entry after it"),
     ],
