@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
-from airflow_provider_ckpt.checks.findings import Finding, Severity
+from airflow_provider_ckpt.checks.findings import Finding
 from airflow_provider_ckpt.checks.logs import entry_before, newest_commit, newest_entry
 from airflow_provider_ckpt.checks.registry import rule
 from airflow_provider_ckpt.checks.remedies import from_backup, from_backup_or_before
@@ -48,7 +49,21 @@ def watermark_goes_back(view: CheckpointView) -> Iterator[Finding]:
 
 @rule("CKPT147")
 def watermark_ahead(view: CheckpointView) -> Iterator[Finding]:
-    """CKPT147: every row that is older than the watermark is dropped, and no later batch lets it fall."""
+    """CKPT147: every row that is older than the watermark is dropped, and no later batch lets it fall.
+
+    The checkpoint itself is whole: it can be backed up and changed. Only a restart loses rows, which the gate judges.
+    """
+    yield from _ahead(view, AHEAD_MS)
+
+
+def watermark_far_ahead(view: CheckpointView) -> Iterator[Finding]:
+    """The same for a restart: an error from 366 days on, unless there is no state, which drops no rows."""
+    lasting = view.stateful or not view.complete  # without state nothing drops rows
+    far = tuple(_ahead(view, FAR_AHEAD_MS)) if lasting else ()
+    yield from (replace(finding, severity="error") for finding in far) if far else watermark_ahead(view)
+
+
+def _ahead(view: CheckpointView, least_ms: int) -> Iterator[Finding]:
     newest, commit = newest_entry(view), newest_commit(view)
     if newest is None or newest.metadata is None or newest.metadata.batch_timestamp_ms <= 0:
         return
@@ -57,13 +72,11 @@ def watermark_ahead(view: CheckpointView) -> Iterator[Finding]:
         marks.append((commit.next_batch_watermark_ms, layout.commit_entry(view.latest_committed or 0)))
     watermark_ms, name = max(marks, key=lambda mark: mark[0])
     ahead_ms = watermark_ms - newest.metadata.batch_timestamp_ms
-    if ahead_ms <= AHEAD_MS:
+    if ahead_ms <= least_ms:
         return
-    lasting = view.stateful or not view.complete  # without state nothing drops rows
-    severity: Severity = "error" if lasting and ahead_ms > FAR_AHEAD_MS else "warning"
     yield Finding(
         "CKPT147",
-        severity,
+        "warning",
         f"the watermark in {name} is {time_text(watermark_ms)}, {ahead_ms // _DAY_MS:,} days after the time of its "
         "batch: a stateful operator drops every row that is older than this watermark, without an error",
         view.latest_planned,

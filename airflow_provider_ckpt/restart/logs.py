@@ -151,16 +151,17 @@ def _missing_before(view: CheckpointView, deploy: DeploySpec) -> str:
 
 def _async_alone(view: CheckpointView, newest: int, deploy: DeploySpec) -> Finding:
     """CKPT231: only async progress tracking goes on where the batch before the newest one is left out."""
-    told = "does not use that mode" if deploy.async_progress is False else "does not declare that mode"
+    said = deploy.async_progress is False
+    told = "does not use that mode" if said else "does not declare that mode"
     return Finding(
         "CKPT231",
-        "error",
+        "error" if said else "warning",
         f"offsets/{newest - 1} is missing, as async progress tracking leaves out entries, and the deploy {told}",
         newest,
         layout.offset_entry(newest - 1),
         "Deploy with asyncProgressTrackingEnabled=true if the query ran with it, and declare async_progress: true in "
         "the deploy file. If it did not, the entry was lost: ckpt salvage finds the newest batch that can be saved.",
-        _missing_before(view, deploy),
+        _missing_before(view, deploy) if said else None,
     )
 
 
@@ -252,7 +253,7 @@ def logs_agree(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
         yield from (_state_first(view, finding) for finding in logs.commits_ahead(view))
     yield from logs.commits_trail(view)
     yield from watermarks.watermark_goes_back(view)
-    yield from watermarks.watermark_ahead(view)
+    yield from watermarks.watermark_far_ahead(view)
     yield from log_gaps.gaps(view)
     yield from writers.two_writers(view)
     yield from writers.fenced(view)

@@ -214,7 +214,7 @@ BY_CODE: dict[str, Shown] = {
         sink=True,
     ),
     "CKPT146": Shown(("error", "offsets/9"), mutations=("copy offsets/{N} offsets/{N+5}",)),
-    "CKPT147": Shown(("error", "offsets/7"), "agg-hdfs", ("watermark offsets/{N} 91729497600000",)),
+    "CKPT147": Shown(("warning", "offsets/7"), "agg-hdfs", ("watermark offsets/{N} 91729497600000",)),
     "CKPT150": Shown(
         ("warning", "offsets/5"),
         mutations=("copy offsets/{N} offsets/.5.aa.tmp", "copy offsets/{N} offsets/.5.bb.tmp"),

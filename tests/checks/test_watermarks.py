@@ -43,5 +43,5 @@ def test_a_watermark_that_goes_back(files, name):
 )
 def test_a_watermark_that_is_later_than_its_batch_can_have_seen(files, stateful, expected):
     view = replace(view_of(**files), stateful=stateful, complete=True)
-    findings = [(item.severity, item.name) for item in watermarks.watermark_ahead(view)]
+    findings = [(item.severity, item.name) for item in watermarks.watermark_far_ahead(view)]
     assert findings == ([expected] if expected else [])

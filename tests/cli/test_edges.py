@@ -119,7 +119,7 @@ def test_one_checkpoint_by_two_names(query, capsys, tmp_path, other):
 def test_the_way_back_names_where_the_record_is(query, capsys, tmp_path):
     root = tmp_path / "records"
     _, out, _ = ckpt(capsys, "rollback", query.store.location, "--to-batch", 1, "--undo-to", root, *DO_IT)
-    assert f"ckpt undo {query.store.location} --undo-to {root}" in out
+    assert f"ckpt undo {query.store.location} --undoes " in out and f"--undo-to {root}" in out
 
 
 @pytest.mark.parametrize("inside", ["", "/offsets"])

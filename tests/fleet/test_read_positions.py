@@ -55,7 +55,7 @@ def test_each_query_is_asked_for_its_own_sources_and_what_cannot_be_asked_is_no_
 
 
 def test_a_source_that_does_not_answer_is_no_pass(fleet, tmp_path):
-    deploy = "sink: console, confs: {}"
+    deploy = "sink: console, confs: {}, operators: []"
     fleet.file.write_text(
         f"checkpoints:\n  a: {{sources: ['file:{tmp_path}/in'], {deploy}}}\n"
         f"  b: {{sources: ['file:{tmp_path}/absent'], {deploy}}}\n  c: {{sources: [rate], {deploy}}}\n"
