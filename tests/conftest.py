@@ -15,7 +15,6 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.goldens import Goldens
-from tests.pipelines.shop import unpack as unpack_pipeline
 from tests.tiers import NEEDS_MORE, NOT_UNIT, SERVICES, SWEEPS, TESTS
 
 os.environ.setdefault("AIRFLOW_HOME", tempfile.mkdtemp(prefix="airflow-"))  # read when airflow is imported
@@ -234,4 +233,6 @@ def s3_requests() -> object:
 @pytest.fixture
 def shop(tmp_path) -> Callable[[str], Path]:
     """Unpacks what a run of a declarative pipeline has left behind; the directory of its project."""
+    from tests.pipelines.shop import unpack as unpack_pipeline  # not before `make unit` measures what it imports
+
     return lambda case: unpack_pipeline(case, tmp_path / case)
