@@ -183,9 +183,10 @@ class Broker:
         return topic
 
     def create_named(self, topic: str, partitions: int = 1, **config: str) -> None:
-        """A topic of this name."""
+        """A topic of this name, which the broker knows when this returns: its answer comes before its metadata."""
         new = NewTopic(topic, partitions, 1, config={key.replace("_", "."): value for key, value in config.items()})
         self.admin.create_topics([new])[topic].result(30)
+        until(lambda: topic in self.topics())
 
     def grow(self, topic: str, partitions: int) -> None:
         """More partitions."""
@@ -204,8 +205,7 @@ class Broker:
     def recreate(self, topic: str, partitions: int = 1) -> None:
         """Delete a topic and create another of its name."""
         self.delete(topic)
-        self.admin.create_topics([NewTopic(topic, partitions, 1)])[topic].result(30)
-        until(lambda: topic in self.topics())
+        self.create_named(topic, partitions)
 
     def topics(self) -> set[str]:
         """What topics there are."""
