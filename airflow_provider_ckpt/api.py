@@ -56,6 +56,7 @@ from airflow_provider_ckpt.fleet.read_bookmarks import match_queries, read_bookm
 from airflow_provider_ckpt.fleet.row import FleetRow, row_from_dict
 from airflow_provider_ckpt.positions.strategies import parse_scope
 from airflow_provider_ckpt.repartition.make import make_repartition
+from airflow_provider_ckpt.report.fleet_tables import fleet_tables
 from airflow_provider_ckpt.report.tables import fleet_table, render
 from airflow_provider_ckpt.reset.make import make_reset
 from airflow_provider_ckpt.reset.request import parse_goal
@@ -134,6 +135,7 @@ __all__ = [
     "find_checkpoints",
     "find_undoable",
     "fleet_table",
+    "fleet_tables",
     "forecast",
     "forecast_restart",
     "fork_id",

@@ -88,7 +88,7 @@ with DAG(
         rows = [api.row_from_dict(fields) for group in groups for fields in group]
         troubled = [row for row in rows if row.worst]
         unknown = sorted({name for row in rows for name in row.unknown})
-        log.info("\n%s", api.render([api.fleet_table(troubled)]) if troubled else "No findings.")
+        log.info("\n%s", api.render(api.fleet_tables(troubled)) if troubled else "No findings.")
         log.info("Not judged: %s.", ", ".join(unknown) or "nothing that is in the checkpoints")
         known = known_so_far()
         hook = CheckpointHook(params["checkpoint_conn_id"])

@@ -207,6 +207,8 @@ def _print_for_people(rows: Sequence[FleetRow], summary: Summary) -> None:
     say(summary.headline(), colour=colour)
     if rows:
         print_tables(fleet_tables(sorted(rows, key=urgency)))
+    if any(row.findings for row in rows):
+        say("--json has each finding whole, with what to do; ckpt explain CODE says what a code means.")
     say(summary.cost())
 
 

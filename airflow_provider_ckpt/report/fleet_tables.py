@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_ckpt.checks.findings import worst_first
+from airflow_provider_ckpt.checks.registry import RULES
 from airflow_provider_ckpt.report.tables import Table, fleet_table
 
 if TYPE_CHECKING:
@@ -20,6 +22,7 @@ _PATH_WIDTH = 36
 def fleet_tables(rows: Sequence[FleetRow]) -> list[Table]:
     """Checkpoints, a row each under the root that all have in common, with what was found below the path.
 
+    The second table says once what each code in the first one is about, the worst first; there is none without codes.
     Directories that could not be read for one reason are one row when they are more than :data:`MOST_ALIKE`.
     """
     root = common_root([row.location for row in rows])
@@ -39,7 +42,21 @@ def fleet_tables(rows: Sequence[FleetRow]) -> list[Table]:
     columns = tuple(column for index, column in enumerate(table.columns) if index != found)
     cells = [_folded(cells, found, root) for cells in table.rows]
     title = f"Checkpoints below {root}" if root else table.title
-    return [Table(title, columns, tuple(cells), first_at_least=_PATH_WIDTH)]
+    return [Table(title, columns, tuple(cells), first_at_least=_PATH_WIDTH), *_codes_tables(rows)]
+
+
+def _codes_tables(rows: Sequence[FleetRow]) -> list[Table]:
+    """What each code is about, and at how many of the checkpoints it was found."""
+    having: dict[str, int] = {}
+    for row in rows:
+        for code in {finding.code for finding in row.findings}:
+            having[code] = having.get(code, 0) + 1
+    worst = worst_first(finding for row in rows for finding in row.findings)
+    severities = {finding.code: finding.severity for finding in reversed(worst)}
+    cells = tuple(
+        (code, severities[code], having[code], RULES[code]) for code in dict.fromkeys(finding.code for finding in worst)
+    )
+    return [Table("What was found", ("code", "severity", "checkpoints", "what it is"), cells)] if cells else []
 
 
 def common_root(locations: Sequence[str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from airflow_provider_ckpt.checks.findings import Finding
 from airflow_provider_ckpt.fleet.row import FleetRow
 from airflow_provider_ckpt.report.fleet_tables import common_root, fleet_tables
 
@@ -19,6 +20,18 @@ def test_equal_errors_of_many_directories_are_one_row(count, rows):
             "50 directories: q0, q1, q2 and 47 more; --json lists them all",
             "permission denied.",
         )
+
+
+def test_each_code_is_told_once_in_words_worst_first_however_many_checkpoints_have_it():
+    twice = (Finding("CKPT118", "warning", "batch 3."), Finding("CKPT118", "warning", "batch 4."))
+    rows = [FleetRow(f"/lake/q{number}", findings=twice) for number in range(300)]
+    rows.append(FleetRow("/lake/damaged", findings=(Finding("CKPT102", "error", "no JSON."),)))
+    fleet, codes = fleet_tables(rows)
+    assert len(fleet.rows) == 301
+    assert codes.rows == (
+        ("CKPT102", "error", 1, "Malformed entry"),
+        ("CKPT118", "warning", 300, "Watermark goes backwards"),
+    )
 
 
 @pytest.mark.parametrize(
