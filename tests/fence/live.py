@@ -228,11 +228,13 @@ class Fences:
             living = [case for case in cases if case.fate in (ALIVE, TWO)]
             self.start(living, driver)
             self.fence_living(living, driver)
+            print(f"{len(living)} fences beside queries that live", flush=True)
             dying = [case for case in cases if case.fate in (DEAD, DYING)]
             self.start(dying, driver)
             for case in dying:
                 until_ready(case)
             self.fence_dying(dying, driver)
+            print(f"{len(dying)} fences beside queries that die", flush=True)
         finally:
             if driver.process.poll() is None:
                 driver.kill()

@@ -16,6 +16,8 @@ import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from tests.progress import Progress
+
 from .case import Case
 from .replay import Replay, Replayed
 from .sweep import CRASHED, SWEEP, is_crashed, random_cases
@@ -52,8 +54,10 @@ def verify(replay: Replay, options: argparse.Namespace) -> int:
     """Ask anew about the sweep, and compare with what is recorded."""
     recorded, differ, count = read_recorded(), 0, 0
     cases = [case for name, case in SWEEP.items() if options.only in name and name in recorded][:: options.every]
+    progress = Progress(len(cases), "cases")
     for case, seen, answer in ask(replay, cases):
         count += 1
+        progress.done(count)
         if seen != recorded.get(case.name):
             differ += 1
             print(f"DIFFERS {case.name}: recorded {recorded.get(case.name)}, now {seen} {answer.message}", flush=True)
@@ -68,8 +72,9 @@ def ask_random(replay: Replay, options: argparse.Namespace) -> int:
     report = Report()
     with Workshop() as workshop:
         cases = list(random_cases(seed, options.count))[options.skip :]
-        deadline = time.monotonic() + options.seconds
+        deadline, progress = time.monotonic() + options.seconds, Progress(len(cases), "cases")
         for number, (case, seen, answer) in enumerate(ask(replay, cases), start=1):
+            progress.done(number)
             judged = judge(case, workshop.foretell(case), seen)
             listed = _reason(replay, workshop, case, seen, judged) if judged.problem else None
             report.add(case, seen, judged, listed)

@@ -24,6 +24,7 @@ from airflow_provider_ckpt.salvage.make import make_salvage
 from airflow_provider_ckpt.storage.store import Store
 from tests.goldens import ARCHIVES, packed
 from tests.kafka_checkpoint import commit_batch, write_initial_offset
+from tests.progress import Progress
 from tests.salvage.brute_force import Original, Torn
 from tests.salvage.tears import Tearing, write_all
 
@@ -165,7 +166,7 @@ def main() -> int:
     parser.add_argument("--plans-only", action="store_true", help="do not carry the plans out")
     options = parser.parse_args()
     outcomes: Counter[str] = Counter()
-    started = time.monotonic()
+    started, progress = time.monotonic(), Progress(options.count, "tears")
     os.sync = lambda: None  # no tear is a power cut, and each plan waits for the whole disk of a machine that does more
     with tempfile.TemporaryDirectory(prefix="tears-") as scratch:
         bench = Bench(Path(scratch))
@@ -179,6 +180,7 @@ def main() -> int:
             if problem:
                 print(problem, flush=True)
             shutil.rmtree(home, ignore_errors=True)
+            progress.done(outcomes.total())
     print(f"{options.count} tears in {time.monotonic() - started:.0f} s: {dict(outcomes)}")
     return 1 if outcomes["wrong"] or outcomes["raised"] else 0
 

@@ -28,6 +28,7 @@ from airflow_provider_ckpt.errors import PlanError
 from airflow_provider_ckpt.sink_repair.make import make_repair
 from airflow_provider_ckpt.sinks.declared import DeclaredSink
 from airflow_provider_ckpt.storage.store import Store
+from tests.progress import Progress
 
 DRIVER = Path(__file__).with_name("killed_driver.py")
 ROWS, TASKS = 12, 4
@@ -185,7 +186,9 @@ def main() -> int:
         damages = Damages(table, random)
         assert damages.before == Counter((f"k{at}", ROWS * number + at) for number in range(34) for at in range(ROWS))
         print(f"{len(table.files())} data files, {len(damages.orphans)} whole ones of no entry", flush=True)
+        progress = Progress(options.damages, "damages")
         for number in range(options.damages):
+            progress.done(number)
             if problem := damages.damage(number):
                 wrong += 1
                 print(problem, flush=True)

@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from tests.progress import Progress
 from tests.source_changes.cases import Case, draw
 from tests.source_changes.real_query import REPOSITORY, RealQuery, Shown, Spark
 
@@ -70,6 +71,7 @@ def run(version: str, pairs: int, seed: int, *, every: int = 1, only: int | None
     spark = Spark(python, jars=jars, log=root / "driver.log")
     try:
         number, done, began = 0 if only is None else only, 0, time.monotonic()
+        progress = Progress(pairs, "pairs")
         while done < pairs:
             case = draw(seed, number, names=late, kafka=late)
             home = root / f"case{number}"
@@ -87,9 +89,8 @@ def run(version: str, pairs: int, seed: int, *, every: int = 1, only: int | None
                 else:
                     done += 1
                     figures.add(case, shown)
-                if done % 10 == 0 and not shown.refused:
-                    print(f"{done} pairs in {time.monotonic() - began:.0f} s", flush=True)
             shutil.rmtree(home)
+            progress.done(done)
             number += 1
             if only is not None:
                 break
