@@ -36,6 +36,15 @@ class DeltaOffset:
     in_first_snapshot: bool = False
 
     @property
+    def has_begun_version(self) -> bool:
+        """Whether something of its version was read; else it is right before that version."""
+        return self.in_first_snapshot or self.index != BASE_INDEX
+
+    def has_read_from(self, version: int) -> bool:
+        """Whether something was read of a version, or of a later one."""
+        return self.version > version or (self.version == version and self.has_begun_version)
+
+    @property
     def json(self) -> str:
         """The text, byte for byte as Delta writes it."""
         fields = {

@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from airflow_provider_ckpt.codec import file_offset
-from airflow_provider_ckpt.codec.delta_offset import BASE_INDEX
 from airflow_provider_ckpt.codec.delta_offset import of_value as delta_offset
 from airflow_provider_ckpt.codec.iceberg_offset import of_value as iceberg_offset
 from airflow_provider_ckpt.codec.source_log import FileSourceLog, key_of
@@ -63,9 +62,7 @@ class DroppedOutput:
         try:
             if self.table_id:
                 at = delta_offset(offset.view("delta").value)
-                has_begun = at.in_first_snapshot or at.index != BASE_INDEX
-                is_past = at.version > self.version or (at.version == self.version and has_begun)
-                return at.table_id == self.table_id and is_past
+                return at.table_id == self.table_id and at.has_read_from(self.version)
             if self.snapshots:
                 return iceberg_offset(offset.view("iceberg").value).snapshot_id in self.snapshots
             return taken is not None and file_offset.decode(offset.json) >= taken

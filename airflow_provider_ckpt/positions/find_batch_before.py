@@ -8,7 +8,7 @@ from airflow_provider_ckpt import codec
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.checks.inspect import MOST_TRIED, find_newest_restorable
 from airflow_provider_ckpt.codec import layout
-from airflow_provider_ckpt.codec.delta_offset import BASE_INDEX, DeltaOffset, of_value
+from airflow_provider_ckpt.codec.delta_offset import DeltaOffset, of_value
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.errors import CheckpointFormatError, CheckpointNotFoundError
 from airflow_provider_ckpt.storage.store import Store
@@ -22,13 +22,9 @@ def find_batch_before(store: Store, source_id: str, version: int) -> int | None:
     view = observe(store, deep=True)
     for batch_id in islice(reversed(view.committed), MOST_TRIED):
         end = _end(store, source_id, batch_id)
-        if end is not None and _is_before(end, version):
+        if end is not None and not end.has_read_from(version):
             return find_newest_restorable(store, view, batch_id)
     return None
-
-
-def _is_before(end: DeltaOffset, version: int) -> bool:
-    return end.version < version or (end.version == version and end.index == BASE_INDEX and not end.in_first_snapshot)
 
 
 def _end(store: Store, source_id: str, batch_id: int) -> DeltaOffset | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from airflow_provider_ckpt.codec.delta_offset import BASE_INDEX
+from airflow_provider_ckpt.codec.delta_offset import of_value
 from airflow_provider_ckpt.codec.kafka_offset import Partition, offsets_of, to_json
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.errors import PlanError
@@ -51,17 +51,16 @@ def _positions_of(offset: SourceOffset, name: str) -> dict[Partition, int]:
 
 def _starting_version(offset: SourceOffset, name: str) -> str:
     """Delta's ``startingVersion`` is inclusive: version v is read as a whole, and nothing before it."""
-    typed = offset.view("delta", name)
-    (version, index), starts = typed.positions["table"], typed.is_in_first_snapshot
-    if starts or index != BASE_INDEX:
-        part = f"the table as it was at version {version}" if starts else f"version {version}"
+    at = of_value(offset.view("delta", name).value)
+    if at.has_begun_version:
+        part = f"the table as it was at version {at.version}" if at.in_first_snapshot else f"version {at.version}"
         raise PlanError(
             f"the query has read a part of {part}, and no startingVersion means that",
             name=name,
             hint="Export the position of another batch (--batch), one that ended between two versions. ckpt log with "
             "--source ID=delta shows the offsets.",
         )
-    return str(version)
+    return str(at.version)
 
 
 def _starting_position(offset: SourceOffset, name: str) -> str:

@@ -28,6 +28,14 @@ def test_the_index_before_all_files_has_two_spellings(value, index):
     assert of_value(value) == DeltaOffset("t", 5, index)
 
 
+@pytest.mark.parametrize(("offset", "read"), [
+    (DeltaOffset("t", 5), {4}), (DeltaOffset("t", 5, 0), {4, 5}), (DeltaOffset("t", 5, METADATA_CHANGE), {4, 5}),
+    (DeltaOffset("t", 5, in_first_snapshot=True), {4, 5}),
+])  # fmt: skip
+def test_an_index_or_the_first_snapshot_tells_that_something_of_a_version_was_read(offset, read):
+    assert {version for version in (4, 5, 6) if offset.has_read_from(version)} == read
+
+
 def test_a_missing_flag_is_false():
     assert of_value({key: value for key, value in VALUE.items() if key != "isStartingVersion"}) == DeltaOffset("t", 5)
 
