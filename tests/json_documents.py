@@ -42,11 +42,11 @@ PRINTED_BY: Mapping[type, str] = {
     findings.FleetDocument: "ckpt fleet",
     findings.ExplainDocument: "ckpt explain",
     waits.WaitDocument: "ckpt wait",
-    backups.BackupDocument: "ckpt backup, CheckpointBackupOperator",
+    backups.BackupDocument: "ckpt backup",
     backups.BackupPlanDocument: "ckpt backup --dry-run",
     backups.BackupsDocument: "ckpt backups",
     backups.VerifyDocument: "ckpt verify",
-    backups.PruneDocument: "ckpt prune, CheckpointPruneOperator",
+    backups.PruneDocument: "ckpt prune",
     changes.ChangeDocument: "ckpt restore, ckpt rollback, ckpt reset-offsets, ckpt sources --as, ckpt repair, ckpt fence, "
     "ckpt repartition, ckpt undo, ckpt seed",
     changes.SalvageDocument: "ckpt salvage",

@@ -100,6 +100,13 @@ class ForecastFields(TypedDict):
     confs: Annotated[list[ConfFields], "outcome of each once-only conf"]
 
 
+class ToldFindingsFields(TypedDict):
+    """What the rules found, as an XCom says it."""
+
+    findings: Annotated[list[FindingFields], "findings, worst first; at most twenty"]
+    findings_left_out: Annotated[int, "number of findings that are not among them; the log of the task has them"]
+
+
 class ForecastWithFindingsFields(ForecastFields):
     """The next restart, and what speaks against it."""
 

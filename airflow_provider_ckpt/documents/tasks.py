@@ -5,24 +5,71 @@ from __future__ import annotations
 from typing import Annotated, TypedDict
 
 from airflow_provider_ckpt.documents import Document
-from airflow_provider_ckpt.documents.backups import RehearsalFields
+from airflow_provider_ckpt.documents.backups import (
+    BackupFields,
+    PrunePlanFields,
+    PruneReceiptFields,
+    RehearsalFields,
+)
 from airflow_provider_ckpt.documents.changes import ReceiptFields
-from airflow_provider_ckpt.documents.findings import FindingFields, ForecastWithFindingsFields
+from airflow_provider_ckpt.documents.findings import (
+    FindingFields,
+    ForecastWithFindingsFields,
+    ToldFindingsFields,
+)
 from airflow_provider_ckpt.documents.positions import LagSummaryFields
 
 
-class CheckResultDocument(Document):
+class ToldBackupFields(BackupFields):
+    """A backup; of the files in it that ckpt does not know, at most twenty."""
+
+    unknown_left_out: Annotated[int, "number of files that are not in `unknown`; the manifest has them"]
+    unknown_changed_left_out: Annotated[int, "number of files that are not in `unknown_changed`"]
+
+
+class BackupResultDocument(ToldBackupFields, Document):
+    """What `CheckpointBackupOperator` returns."""
+
+
+class ToldPruneFields(PrunePlanFields):
+    """What a prune does: at most twenty decisions, the newest, and twenty sweeps, the largest.
+
+    The log of the task has all of them, and `ckpt backups ROOT` lists what is there.
+    """
+
+    backups: Annotated[int, "number of backups that were judged"]
+    backups_dropped: Annotated[int, "number of backups that no rule keeps"]
+    directories_swept: Annotated[int, "number of directories that lose objects"]
+    objects_swept: Annotated[int, "number of objects in all sweeps"]
+    bytes_swept: Annotated[int, "their size"]
+    backups_verified: Annotated[int, "number of backups that were verified"]
+
+
+class ToldPruneReceiptFields(PruneReceiptFields):
+    """What a prune did; at most twenty ids, the newest."""
+
+    backups_dropped: Annotated[int, "number of backups that were deleted"]
+
+
+class PruneResultDocument(Document):
+    """What `CheckpointPruneOperator` returns."""
+
+    plan: Annotated[ToldPruneFields, "what it does"]
+    receipt: Annotated[ToldPruneReceiptFields | None, "what was done; null with `plan_only`"]
+
+
+class CheckResultDocument(ToldFindingsFields, Document):
     """What `CheckpointCheckOperator` returns."""
 
     location: Annotated[str, "URI of the checkpoint"]
     unknown: Annotated[list[str], "what was not judged"]
-    findings: Annotated[list[FindingFields], "what the rules found, worst first"]
 
 
 class GateResultDocument(ForecastWithFindingsFields, Document):
     """What `CheckpointGateOperator` returns; under the key `bookmark` it pushes a bookmark."""
 
     headline: Annotated[str, "the result in one line, for people"]
+    findings_left_out: Annotated[int, "number of findings that are not in `findings`, which has at most twenty"]
 
 
 class QueryLagFields(TypedDict):
@@ -63,13 +110,12 @@ class LossResultDocument(Document):
     ]
 
 
-class ContinuityResultDocument(Document):
+class ContinuityResultDocument(ToldFindingsFields, Document):
     """What `CheckpointContinuityOperator` returns."""
 
     status: Annotated[str, "`continued`, `doubtful`, `pending`, or `begun` on the first run of a schedule"]
     batch_id: Annotated[int | None, "latest committed batch in the bookmark"]
     latest_committed_batch: Annotated[int | None, "latest committed batch now"]
-    findings: Annotated[list[FindingFields], "findings against a continuation, worst first"]
 
 
 class SinkResultFields(TypedDict):
@@ -95,14 +141,13 @@ class ChangeResultDocument(Document):
     receipt: Annotated[ReceiptFields | None, "what was done; null with `plan_only`"]
 
 
-class VerifyResultDocument(Document):
+class VerifyResultDocument(ToldFindingsFields, Document):
     """What `CheckpointVerifyOperator` returns."""
 
     backup_id: Annotated[str, "the backup"]
     query_id: Annotated[str, "id of the query"]
     batch_id: Annotated[int, "committed batch of the backup; a restart from it runs the next batch"]
     warnings: Annotated[list[str], "warnings about the backup itself, such as a date in the future"]
-    findings: Annotated[list[FindingFields], "what the rules found, worst first"]
     rehearsal: Annotated[RehearsalFields | None, "what Spark read; null without a rehearsal"]
 
 

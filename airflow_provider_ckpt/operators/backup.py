@@ -10,10 +10,11 @@ from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.hooks.checkpoint import airflow_errors, require_flags
 from airflow_provider_ckpt.lineage.datasets import Named, backup
 from airflow_provider_ckpt.operators.base import CheckpointOperator, text_of
+from airflow_provider_ckpt.operators.told import backup_told
 from airflow_provider_ckpt.report.tables import backup_table
 
 if TYPE_CHECKING:
-    from airflow_provider_ckpt.documents.backups import BackupDocument
+    from airflow_provider_ckpt.documents.tasks import BackupResultDocument
 
 
 class CheckpointBackupOperator(CheckpointOperator):
@@ -52,7 +53,7 @@ class CheckpointBackupOperator(CheckpointOperator):
         self.tags = tags
         self.message = message
 
-    def execute(self, context: Any) -> BackupDocument:
+    def execute(self, context: Any) -> BackupResultDocument:
         """Take the backup."""
         with airflow_errors(context):
             require_flags(self, "full", "quick")
@@ -65,7 +66,7 @@ class CheckpointBackupOperator(CheckpointOperator):
                 message=text_of(self.message),
             )
         self.report(backup_table(taken))
-        result: BackupDocument = {"format_version": FORMAT_VERSION, **taken.summary()}
+        result: BackupResultDocument = {"format_version": FORMAT_VERSION, **backup_told(taken.summary())}
         return self.tell(context, result)
 
     def lineage_outputs(self, told: Mapping[str, Any]) -> Iterator[Named]:

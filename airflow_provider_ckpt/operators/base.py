@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 #: XCom key of the whole plan that a task with ``plan_only`` has made.
 PLAN_KEY = "plan"
-#: The most bytes of such a plan, which Airflow's database keeps for each run: about 35,000 steps of 235 bytes.
+#: The most bytes of such a plan, which Airflow's database keeps for each run; ``docs/limits.md`` says how many steps.
 MOST_PLAN_BYTES = 8 << 20
 
 

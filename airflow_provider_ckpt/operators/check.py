@@ -11,6 +11,7 @@ from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import GateFailedError
 from airflow_provider_ckpt.hooks.checkpoint import airflow_errors, require_flags
 from airflow_provider_ckpt.operators.base import CheckpointOperator
+from airflow_provider_ckpt.operators.told import findings_told, reasons_text
 from airflow_provider_ckpt.report.tables import findings_table, not_judged_text
 from airflow_provider_ckpt.restart.judged import not_checked
 
@@ -23,7 +24,7 @@ _FAILING = {"error": ("error",), "warning": ("error", "warning"), "never": ()}
 class CheckpointCheckOperator(CheckpointOperator):
     """Checks a checkpoint for damage and hazards, and fails when there is a finding.
 
-    Returns the location, what was not judged (``unknown``) and the findings.
+    Returns the location, what was not judged (``unknown``) and the worst findings, at most twenty.
 
     :param deep: Also read all state chains, source logs and checksum files; by default only the two logs are read.
     :param fail_on: Least severity of a finding with which the task fails: ``error``, ``warning`` or ``never``.
@@ -54,11 +55,11 @@ class CheckpointCheckOperator(CheckpointOperator):
                 "format_version": FORMAT_VERSION,
                 "location": store.location,
                 "unknown": list(unknown),
-                "findings": [finding.to_dict() for finding in findings],
+                **findings_told(findings),
             }
             self.tell(context, result, batch_id=view.latest_committed)
             failing = [item for item in findings if item.severity in _FAILING[self.fail_on]]
             if failing:
-                reasons = "; ".join(f"{item.code}: {item.message}" for item in failing)
+                reasons = reasons_text([f"{item.code}: {item.message}" for item in failing])
                 raise GateFailedError(f"the check failed: {reasons}", location=store.location, findings=findings)
         return result

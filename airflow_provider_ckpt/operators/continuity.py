@@ -15,6 +15,7 @@ from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import GateFailedError
 from airflow_provider_ckpt.hooks.checkpoint import airflow_errors
 from airflow_provider_ckpt.operators.base import CheckpointOperator, declared
+from airflow_provider_ckpt.operators.told import findings_told, reasons_text
 from airflow_provider_ckpt.report.tables import facts, findings_table
 from airflow_provider_ckpt.restart.bookmark import read_bookmark, take_bookmark
 from airflow_provider_ckpt.restart.continuity import Continuity, continuity
@@ -73,16 +74,17 @@ class CheckpointContinuityOperator(CheckpointOperator):
             view = observe(self.store(), batch_id=bookmark.next_batch)
             result = continuity(bookmark, view, self._kinds())
             self._report(view, result)
-            self.tell(context, result.to_dict())
+            told: ContinuityResultDocument = {**result.to_dict(), **findings_told(result.findings)}
+            self.tell(context, told)
             if self.bookmark_variable and result.status != "pending":
                 self._remember(view)
             if result.status == "broken":
-                reasons = "; ".join(item.message for item in result.findings if item.severity == "error")
+                reasons = reasons_text([item.message for item in result.findings if item.severity == "error"])
                 message = f"the query did not continue where it had stopped: {reasons}"
                 raise GateFailedError(message, location=view.location, findings=result.findings)
         if result.status == "pending" and not self.bookmark_variable:
             raise AirflowException(f"{view.location}: no batch was committed after batch {bookmark.batch_id}")
-        return result.to_dict()
+        return told
 
     def _begin(self) -> ContinuityResultDocument:
         """The first run on a schedule: there is nothing yet to compare with."""
@@ -93,7 +95,7 @@ class CheckpointContinuityOperator(CheckpointOperator):
             "status": "begun",
             "batch_id": None,
             "latest_committed_batch": view.latest_committed,
-            "findings": [],
+            **findings_told(()),
         }
 
     def _remember(self, view: CheckpointView) -> None:

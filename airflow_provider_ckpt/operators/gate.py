@@ -14,6 +14,7 @@ from airflow_provider_ckpt.errors import CheckpointError, GateFailedError
 from airflow_provider_ckpt.hooks.checkpoint import airflow_errors, duration_ms_of, require_flags
 from airflow_provider_ckpt.operators.base import CheckpointOperator, declared
 from airflow_provider_ckpt.operators.spark_task import confs_of, read_text, task_id_of
+from airflow_provider_ckpt.operators.told import findings_told, reasons_text
 from airflow_provider_ckpt.report.tables import forecast_tables, headline, not_judged_text
 from airflow_provider_ckpt.restart.bookmark import take_bookmark
 from airflow_provider_ckpt.restart.deploy import DeploySpec, parse_deploy, parse_yaml
@@ -162,6 +163,7 @@ class CheckpointGateOperator(CheckpointOperator, BranchMixIn):
                 "format_version": FORMAT_VERSION,
                 "headline": headline(view.location, foretold),
                 **foretold.to_dict(),
+                **findings_told(foretold.findings),
             }
             # the watermark of the forecast is that of the next batch
             self.tell(context, result, batch_id=view.latest_committed, watermark_ms=None)
@@ -180,7 +182,7 @@ class CheckpointGateOperator(CheckpointOperator, BranchMixIn):
             self.skip(context["ti"], [task for task in downstream if not task.is_teardown])
         else:
             errors = [finding.message for finding in foretold.findings if finding.severity == "error"]
-            reasons = "; ".join(errors) or f"{foretold.sentence}{not_judged_text(foretold.unknown)}"
+            reasons = reasons_text(errors) or f"{foretold.sentence}{not_judged_text(foretold.unknown)}"
             raise GateFailedError(
                 f"the gate blocks the deploy: {reasons}", location=location, findings=foretold.findings
             )

@@ -65,9 +65,8 @@ class CheckpointChangeOperator(CheckpointOperator):
     :param quiet_period: How long to check for writes of a query before anything changes, such as ``5m``, a timedelta or
         seconds; by default it depends on the interval between commits.
     :param break_lock: Remove the lock of another change of the checkpoint, which you know has ended.
-    :param plan_only: Only log the plan, and push it to the XCom ``plan``. A plan of more than 8 MiB (about 35,000
-        steps) is refused, because Airflow keeps an XCom in its database: leave plan_only out, or use ``ckpt`` with
-        ``--plan-out``.
+    :param plan_only: Only log the plan, and push it to the XCom ``plan``. A plan that is too large for Airflow's
+        database is refused: leave plan_only out, or use ``ckpt`` with ``--plan-out``.
     :param expected_plan: What somebody has seen of the plan in the preview of the page of the checkpoint. A plan
         that is made now and does or requires anything else is refused, with what differs.
     """

@@ -19,16 +19,17 @@ from airflow_provider_ckpt.lineage.datasets import Named, backup
 from airflow_provider_ckpt.lineage.page_link import CheckpointsLink
 from airflow_provider_ckpt.lineage.task import CheckpointTask
 from airflow_provider_ckpt.operators.base import task_of
+from airflow_provider_ckpt.operators.told import prune_receipt_told, prune_told
 from airflow_provider_ckpt.report.tables import prune_tables, render
 
 if TYPE_CHECKING:
-    from airflow_provider_ckpt.documents.backups import PruneDocument
+    from airflow_provider_ckpt.documents.tasks import PruneResultDocument
 
 
 class CheckpointPruneOperator(CheckpointTask, BaseOperator):
     """Deletes backups that no rule keeps, and files that no backup references; a second run completes it.
 
-    Returns the decision for each backup, and a receipt with counts and bytes.
+    Returns the decisions for the newest backups, and a receipt, with counts and bytes of all. The log has the rest.
 
     :param backup_root: Location of the backup root: any fsspec URL, or a path relative to the base location of the
         connection.
@@ -88,7 +89,7 @@ class CheckpointPruneOperator(CheckpointTask, BaseOperator):
         self.break_lock = break_lock
         self.plan_only = plan_only
 
-    def execute(self, context: Any) -> PruneDocument:
+    def execute(self, context: Any) -> PruneResultDocument:
         """Prune."""
         policy = RetentionPolicy(*self.counts, tags_of(self.keep_tags), self.min_redundancy)
         with airflow_errors(context):
@@ -99,10 +100,10 @@ class CheckpointPruneOperator(CheckpointTask, BaseOperator):
             receipt = None
             if not self.plan_only:
                 receipt = prune(plan, root, by=task_of(context), break_lock=self.break_lock)
-        result: PruneDocument = {
+        result: PruneResultDocument = {
             "format_version": FORMAT_VERSION,
-            "plan": plan.to_dict(),
-            "receipt": receipt.to_dict() if receipt else None,
+            "plan": prune_told(plan),
+            "receipt": prune_receipt_told(receipt) if receipt else None,
         }
         return self.tell(context, result)
 

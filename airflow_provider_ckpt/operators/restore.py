@@ -65,9 +65,8 @@ class CheckpointRestoreOperator(CheckpointOperator):
     :param approved_by: Who has approved the plan, for `ckpt history`; empty when nobody was asked.
     :param approved_at: When that was; an approval that is older than the plan is refused, and so is none where a
         template of it gives None.
-    :param plan_only: Only log the plan, and push it to the XCom ``plan``. A plan of more than 8 MiB (about 35,000
-        steps) is refused, because Airflow keeps an XCom in its database: leave plan_only out, or use ``ckpt`` with
-        ``--plan-out``.
+    :param plan_only: Only log the plan, and push it to the XCom ``plan``. A plan that is too large for Airflow's
+        database is refused: leave plan_only out, or use ``ckpt`` with ``--plan-out``.
     """
 
     does = "restore"

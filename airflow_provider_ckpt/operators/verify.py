@@ -16,6 +16,7 @@ from airflow_provider_ckpt.hooks.checkpoint import airflow_errors, require_flags
 from airflow_provider_ckpt.lineage.datasets import Named
 from airflow_provider_ckpt.lineage.datasets import backup as backup_dataset
 from airflow_provider_ckpt.operators.base import CheckpointOperator
+from airflow_provider_ckpt.operators.told import findings_told, reasons_text
 from airflow_provider_ckpt.report.tables import findings_table, rehearsal_table
 
 if TYPE_CHECKING:
@@ -82,10 +83,10 @@ class CheckpointVerifyOperator(CheckpointOperator):
             for text in warnings:
                 self.log.warning("%s", text)
             facts = {"backup_id": backup.backup_id, "query_id": backup.query_id, "batch_id": backup.batch_id}
-            self.remember({**facts, "findings": [finding.to_dict() for finding in findings]})
+            self.remember({**facts, **findings_told(findings)})
             errors = [f"{item.code}: {item.message}" for item in findings if item.severity == "error"]
             if errors:
-                raise GateFailedError("; ".join(errors), location=root.location, findings=findings)
+                raise GateFailedError(reasons_text(errors), location=root.location, findings=findings)
             rehearsal = None
             if self.rehearse:
                 scratch = self.store(self.scratch) if self.scratch else None
@@ -97,7 +98,7 @@ class CheckpointVerifyOperator(CheckpointOperator):
             "query_id": backup.query_id,
             "batch_id": backup.batch_id,
             "warnings": list(warnings),
-            "findings": [finding.to_dict() for finding in findings],
+            **findings_told(findings),
             "rehearsal": rehearsal.to_dict() if rehearsal else None,
         }
         return self.tell(context, result)

@@ -68,6 +68,7 @@ class Continuity:
             "batch_id": self.bookmark.batch_id,
             "latest_committed_batch": self.latest_committed,
             "findings": [finding.to_dict() for finding in self.findings],
+            "findings_left_out": 0,
         }
 
 
