@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from airflow_provider_ckpt.checkpoint.decompressors import decompressors
-from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.checkpoint.operator_files import operator_metadata
 from airflow_provider_ckpt.checkpoint.restart_set import RestartSet, restart_set
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
@@ -33,15 +32,3 @@ def operator_names(store: Store, view: CheckpointView, batch_id: int) -> tuple[s
         for operator_id in sorted({place.operator_id for place in places})
     ]
     return tuple(metadata.operator_name for metadata in found if metadata is not None)
-
-
-def restorable_batches(store: Store, view: CheckpointView, near: int, limit: int = 5) -> tuple[int, ...]:
-    """Up to ``limit`` committed batches that a restart is possible after, searched for near one; ascending."""
-    found: list[int] = []
-    for batch_id in sorted(view.committed, key=lambda batch: abs(batch - near)):
-        view = observe(store, deep=True, batch_id=batch_id)
-        if not find_restart_set(store, view, batch_id).missing:
-            found.append(batch_id)
-        if len(found) == limit:
-            break
-    return tuple(sorted(found))

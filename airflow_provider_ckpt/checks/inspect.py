@@ -23,6 +23,7 @@ from airflow_provider_ckpt.checks import check
 from airflow_provider_ckpt.checks.findings import Finding
 from airflow_provider_ckpt.checks.logs import newest_entry
 from airflow_provider_ckpt.checks.remedies import targets_of
+from airflow_provider_ckpt.checks.restorable import Restorable
 from airflow_provider_ckpt.checks.state import MISMATCH, has_state_ids
 from airflow_provider_ckpt.codec import layout, state_content, state_file
 from airflow_provider_ckpt.codec.checksum import BYTES_PER_CHECKSUM, HadoopChecksum, SparkChecksum, is_hadoop
@@ -41,6 +42,8 @@ from airflow_provider_ckpt.untrusted.lines import lines_in
 LARGEST_SUMMED = 1 << 30
 #: So many batches are tried at most for one that a rollback can go to.
 MOST_TRIED = 200
+#: Of so many, where all are listed, the state is read to the end.
+MOST_READ = 5
 
 
 def inspect(store: Store, *, deep: bool = False) -> tuple[Finding, ...]:
@@ -116,7 +119,25 @@ def find_newest_restorable(
     return next((batch for batch in tried if _is_restorable(store, view, batch, known)), None)
 
 
-def _is_restorable(store: Store, view: CheckpointView, batch_id: int, known: _Judged) -> bool:
+def find_restorable(store: Store, view: CheckpointView, near: int) -> Restorable:
+    """Which committed batches a rollback can go to: the nearest MOST_TRIED, of which MOST_READ with what state holds.
+
+    Args:
+        store: The checkpoint.
+        view: All of it.
+        near: The batch near which they are wanted.
+    """
+    tried = sorted(view.committed, key=lambda batch_id: abs(batch_id - near))
+    known, whole, unread, lacking = _Judged(), list[int](), list[int](), list[int]()
+    for batch_id in tried[:MOST_TRIED]:
+        is_read = not view.stateful or len(whole) < MOST_READ
+        is_fit = _is_restorable(store, view, batch_id, known, is_read=is_read)
+        (lacking if not is_fit else whole if is_read else unread).append(batch_id)
+    return Restorable(whole, unread, lacking, tried[MOST_TRIED:])
+
+
+def _is_restorable(store: Store, view: CheckpointView, batch_id: int, known: _Judged, *, is_read: bool = True) -> bool:
+    """Whether a batch has all of its files; where the state is read, also whether each of them is whole."""
     if batch_id in known.restorable:
         return known.restorable[batch_id]
     seen = {**view.entries, **view.damaged}
@@ -124,7 +145,7 @@ def _is_restorable(store: Store, view: CheckpointView, batch_id: int, known: _Ju
     entries, damaged = decode_entries(store, names, store.read)
     view = replace(view, entries={**view.entries, **entries}, damaged={**view.damaged, **damaged})
     chosen = find_restart_set(store, view, batch_id, known.broken)
-    while not chosen.missing:
+    while is_read and not chosen.missing:
         unread = [name for name in chosen.names if name not in known.whole]
         found = broken_state_files(view, unread, store.head, store.chunks)
         known.whole.update(set(unread) - found.keys())

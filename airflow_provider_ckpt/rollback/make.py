@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 
@@ -21,12 +21,12 @@ from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.requirements import FromBackup
 from airflow_provider_ckpt.change.resume import find_interrupted
 from airflow_provider_ckpt.checkpoint.find_flows import refuse_replaced
-from airflow_provider_ckpt.checkpoint.find_restart_set import operator_names, restorable_batches
+from airflow_provider_ckpt.checkpoint.find_restart_set import operator_names
 from airflow_provider_ckpt.checkpoint.observe import observe, refuse_closed, refuse_links
 from airflow_provider_ckpt.checkpoint.read_unmoved import read_unmoved
 from airflow_provider_ckpt.checkpoint.restart_set import require
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
-from airflow_provider_ckpt.checks.inspect import find_whole_set
+from airflow_provider_ckpt.checks.inspect import find_restorable, find_whole_set
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.errors import (
@@ -166,7 +166,7 @@ def _fresh_rollback(stores: Stores, target: RollbackTarget, view: CheckpointView
     require_own_sources(stores, batch_id, view)
     chosen = find_whole_set(checkpoint, view, batch_id)
     if chosen.missing:
-        require(chosen, view, _restorable_text(restorable_batches(checkpoint, view, batch_id), view))
+        require(chosen, view, find_restorable(checkpoint, view, batch_id).text(checkpoint.location))
     wish = replace(wish, trigger=trigger_of(wish.trigger, operator_names(checkpoint, view, batch_id)))
     effect, sink_log = judge_sink(stores, view, batch_id, wish)
     plan = replace(plan_rollback(view, chosen, now_ms(), (effect,), sink_log), trigger=wish.trigger)
@@ -192,24 +192,6 @@ def _otherwise(checkpoint: Store) -> str:
         "Choose another batch, or take the file from a backup: ckpt rollback "
         f"{shlex.quote(checkpoint.location)} --to-backup ROOT/ID."
     )
-
-
-def _restorable_text(found: Sequence[int], view: CheckpointView) -> str:
-    """The batches that can be restored, as far as they were searched for."""
-    if not found:
-        return (
-            "Nothing was done. None of the batches in the logs can be restored. ckpt salvage "
-            f"{shlex.quote(view.location)} searches what can be saved all the same, in temporary files and in backups."
-        )
-    others = len(set(view.committed) - set(found))
-    more = (
-        f" The {others} other committed batches cannot be restored, or it is not known whether they can."
-        if others > 1
-        else ""
-    )
-    if others == 1:
-        more = " The other committed batch cannot be restored, or it is not known whether it can."
-    return f"Nothing was done. Batches that can be restored: {', '.join(map(str, found))}.{more}"
 
 
 def _make_rollback_to_backup(stores: Stores, target: ToBackup, wish: Wish) -> Plan:

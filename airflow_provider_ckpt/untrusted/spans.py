@@ -34,6 +34,16 @@ def missing_spans(held: Iterable[int], first: int, last: int) -> tuple[Span, ...
     return tuple(spans)
 
 
+def spans_of(numbers: Iterable[int]) -> tuple[Span, ...]:
+    """What is there of some numbers, ascending, as spans without a gap."""
+    spans: list[Span] = []
+    for number in sorted(set(numbers)):
+        follows = bool(spans) and spans[-1].last == number - 1
+        first = spans.pop().first if follows else number
+        spans.append(Span(first, number))
+    return tuple(spans)
+
+
 def batches_text(first: int, last: int) -> str:
     """Batches for people: ``batch 7``, ``batches 4 to 7``; both inclusive."""
     return f"batch {first}" if first == last else f"batches {first} to {last}"

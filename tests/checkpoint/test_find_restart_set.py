@@ -1,10 +1,10 @@
-"""The files that a restart needs, read from real checkpoints; and the batches that a restart is possible after."""
+"""The files that a restart needs, read from real checkpoints."""
 
 from __future__ import annotations
 
 import pytest
 
-from airflow_provider_ckpt.checkpoint.find_restart_set import find_restart_set, restorable_batches
+from airflow_provider_ckpt.checkpoint.find_restart_set import find_restart_set
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.storage.store import Store
 
@@ -17,12 +17,10 @@ def test_a_sound_checkpoint_lacks_nothing(goldens, case):
     assert find_restart_set(store, view, view.latest_committed).missing == ()
 
 
-def test_a_lost_state_file_is_missed_and_its_batches_are_not_restorable(golden):
+def test_a_lost_state_file_is_missed(golden):
     checkpoint = golden("agg-hdfs")
     store = Store.open(str(checkpoint))
     newest = observe(store).latest_committed
-    assert newest in restorable_batches(store, observe(store), near=newest)
     lost = f"state/0/0/{newest + 1}.delta"
     (checkpoint / lost).unlink()
     assert lost in str(find_restart_set(store, observe(store, deep=True), newest).missing)
-    assert newest not in restorable_batches(store, observe(store), near=newest)
