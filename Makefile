@@ -100,7 +100,7 @@ symptoms: $(READY) java .kafka/.ready .kafka-connector/.ready .venv-lakes/.ready
 	CKPT_SYMPTOMS=1 $(BIN)/python -m pytest -q tests/symptoms/produced --timeout 1800
 
 pipelines: $(READY) java ## Declarative pipelines in real Spark 4.3: versions, two writers, a renamed flow, a closing during a run (8 minutes)
-	CKPT_PIPELINES=1 $(BIN)/python -m pytest -q tests/pipelines --timeout 1800
+	CKPT_PIPELINES=1 $(BIN)/python -m pytest -v tests/pipelines --timeout 1800
 
 matrix: $(READY) ## What explain says of failures of users, of symptoms and of public reports, in each form in which they are pasted
 	$(BIN)/python -m tests.symptoms.matrix
