@@ -65,6 +65,7 @@ RULES: Mapping[str, str] = {
     "CKPT145": "Sink log entry of another batch",
     "CKPT146": "Stray copy in the offset log",
     "CKPT147": "Watermark in the future",
+    "CKPT148": "Rows that were read and that a file sink does not name any more",
     "CKPT150": "Two writers",
     "CKPT151": "Fenced checkpoint",
     "CKPT152": "Files closed to the query",

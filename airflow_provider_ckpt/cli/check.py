@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
 import click
 
+from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks import check as check_rules
+from airflow_provider_ckpt.checks.findings import worst_first
 from airflow_provider_ckpt.checks.inspect import examine
 from airflow_provider_ckpt.cli.findings_output import Outputs, judge, judging
-from airflow_provider_ckpt.cli.options import directories, examples, shared
+from airflow_provider_ckpt.cli.options import directories, examples, opening, pairs, shared
 from airflow_provider_ckpt.report.ci import Judged
 from airflow_provider_ckpt.restart.judged import not_checked
 from airflow_provider_ckpt.storage.store import Store
+
+if TYPE_CHECKING:
+    from airflow_provider_ckpt.positions.table_loss import TableLosses
 
 
 @click.command(
     epilog=examples(
         "ckpt check s3://lake/checkpoints/orders --deep",
+        "ckpt check /data/checkpoints/totals --source 0=file:/lake/orders",
         "ckpt check /data/checkpoints/a /data/checkpoints/b --format junit --output checks.xml",
     )
 )
@@ -25,16 +34,61 @@ from airflow_provider_ckpt.storage.store import Store
     is_flag=True,
     help="Also read all state chains, source logs and checksum files. By default only the two logs are read.",
 )
+@click.option(
+    "--source",
+    "sources",
+    multiple=True,
+    metavar="NAME=TYPE:PLACE",
+    help="Also compare a source that is a directory or a table with what is there now, such as 0=file:/lake/orders: "
+    "what the query has read and is gone, and what it cannot read. For one location. Can be given more than once.",
+)
 @judging
 @shared
-def check(locations: tuple[str, ...], deep: bool, storage_options: tuple[str, ...], outputs: Outputs) -> None:
+def check(
+    locations: tuple[str, ...],
+    deep: bool,
+    sources: tuple[str, ...],
+    storage_options: tuple[str, ...],
+    outputs: Outputs,
+) -> None:
     """Check checkpoints for damage and hazards. Each finding has a stable rule code.
 
     Exit code 1 when a finding is an error. ckpt explain CODE says what a rule code means.
     """
+    declared = _declared(locations, sources) if sources else {}
 
     def evaluate(store: Store) -> Judged:
         view = examine(store, deep=deep)
-        return Judged(store.location, check_rules(view), unknown=not_checked(view))
+        found, unknown = check_rules(view), not_checked(view)
+        if declared:
+            lost = _compared(view, store, declared, opening(storage_options))
+            found, unknown = worst_first((*found, *lost.findings)), (*unknown, *lost.unknown)
+        return Judged(store.location, found, unknown=unknown)
 
     outputs.finish([judge(location, storage_options, evaluate) for location in locations])
+
+
+def _declared(locations: Sequence[str], sources: Sequence[str]) -> dict[str, str]:
+    """The sources by id. Raises click.UsageError."""
+    from airflow_provider_ckpt.positions.judge_tables import JUDGED, is_judged  # loads the sources, as below
+
+    declared = dict(pairs(sources, "--source"))
+    if len(locations) > 1:
+        raise click.UsageError("--source is of one query: give one location with it")
+    if other := sorted(name for name, place in declared.items() if not is_judged(place)):
+        raise click.UsageError(
+            f"--source {other[0]}={declared[other[0]]}: check compares tables and directories, {', '.join(JUDGED)}, "
+            "each with what it reads from, such as 0=file:/lake/orders. ckpt gate asks Kafka as well"
+        )
+    return declared
+
+
+def _compared(
+    view: CheckpointView, store: Store, declared: Mapping[str, str], open_store: Callable[[str], Store]
+) -> TableLosses:
+    """What the sources say, compared with what the query has read of them."""
+    from airflow_provider_ckpt.clock import now_ms
+    from airflow_provider_ckpt.positions.judge_tables import judge_tables
+    from airflow_provider_ckpt.sources.declared import Access
+
+    return judge_tables(view, declared, {}, Access(open_store, store), now_ms())

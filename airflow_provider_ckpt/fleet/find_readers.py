@@ -27,6 +27,7 @@ from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.fleet.dropped_output import DroppedOutput, Reader, Searched
 from airflow_provider_ckpt.fleet.find import Found, find_checkpoints
+from airflow_provider_ckpt.positions.find_first_batch import find_first_batch
 from airflow_provider_ckpt.sinks.declared import DeclaredSink, read_marker
 from airflow_provider_ckpt.sinks.file import MOST_BYTES, read_file_sink
 from airflow_provider_ckpt.storage.store import Store
@@ -213,7 +214,7 @@ def _reader(store: Store, dropped: DroppedOutput) -> Reader | None:
     newest = view.readable_offset_seq(view.latest_planned)
     if newest is None or not _has_read(dropped, newest.offsets, taken):
         return None
-    batch_id = _first_batch(store, view, dropped, taken)
+    batch_id = find_first_batch(store, view, lambda offsets: _has_read(dropped, offsets, taken))
     return Reader(store.location, batch_id, find_newest_restorable(store, observe(store, deep=True), batch_id - 1))
 
 
@@ -242,18 +243,6 @@ def _has_read(
     dropped: DroppedOutput, offsets: Iterable[tuple[str, SourceOffset | None]], taken: dict[str, int]
 ) -> bool:
     return any(dropped.is_read_at(offset, taken.get(source_id)) for source_id, offset in offsets)
-
-
-def _first_batch(store: Store, view: CheckpointView, dropped: DroppedOutput, taken: dict[str, int]) -> int:
-    """The first batch that has read some of it, as far back as the offset log goes."""
-    first = view.latest_planned or 0
-    for batch_id in reversed(view.planned):
-        name = layout.offset_entry(batch_id)
-        entry = codec.decode(name, store.read(name))
-        if not isinstance(entry, OffsetSeq) or not _has_read(dropped, entry.offsets, taken):
-            break
-        first = batch_id
-    return first
 
 
 def _told(dropped: DroppedOutput, found: Sequence[Reader], searched: Searched) -> Iterator[str]:

@@ -11,7 +11,8 @@ from collections.abc import Iterable
 from airflow_provider_ckpt.checks.findings import Finding
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.errors import CheckpointError, MalformedEntryError, StoreError, StoreUnavailableError
-from airflow_provider_ckpt.positions.table_loss import TableAtRestart, TableLosses
+from airflow_provider_ckpt.positions.read_unlogged import read_unlogged
+from airflow_provider_ckpt.positions.table_loss import TableAtRestart, TableLosses, all_losses
 from airflow_provider_ckpt.sources.declared import Access, DeclaredEnd
 from airflow_provider_ckpt.sources.file import End
 from airflow_provider_ckpt.storage.lifecycle import LifecycleRule, lifecycle_rules
@@ -25,6 +26,11 @@ def judge(at: TableAtRestart, declared: DeclaredEnd, access: Access) -> TableLos
     """See :meth:`~airflow_provider_ckpt.positions.judge_tables.Judge.judge`."""
     _require_file_source(at)
     end = End(declared, at.source_id, access)
+    unlogged = TableLosses() if access.checkpoint is None else read_unlogged(at, end, access.checkpoint)
+    return all_losses((unlogged, _expiring(at, end)))
+
+
+def _expiring(at: TableAtRestart, end: End) -> TableLosses:
     try:
         rules = lifecycle_rules(end.store)
     except StoreUnavailableError:

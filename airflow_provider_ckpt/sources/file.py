@@ -24,14 +24,14 @@ from __future__ import annotations
 import fnmatch
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import product
 from typing import TYPE_CHECKING, NamedTuple
 
 from airflow_provider_ckpt import codec
 from airflow_provider_ckpt.checkpoint.source_log_files import gaps_up_to, source_log_end
 from airflow_provider_ckpt.codec import layout
-from airflow_provider_ckpt.codec.source_log import FileSinkLog, FileSourceLog, key_of
+from airflow_provider_ckpt.codec.source_log import FileEntry, FileSinkLog, FileSourceLog, key_of
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.errors import CheckpointFormatError, MalformedEntryError, StoreError
 from airflow_provider_ckpt.sources.offer import offers_of
@@ -107,6 +107,10 @@ class End:
             raise StoreError("the directory is missing or empty", location=self.store.location, hint=hint)
         return found
 
+    def taken(self, offset: SourceOffset | None) -> Iterator[FileEntry]:
+        """The files in the log of the source, up to a position of the query; raises as :meth:`unread`."""
+        return self._taken(_log_offset(offset, self.source_id), -1)
+
     # --- the directory -----------------------------------------------------------------------------------------
 
     def _listed(self) -> dict[str, Listed]:
@@ -151,17 +155,19 @@ class End:
         if log_offset < self._read_up_to:  # rolled back
             self._read, self._read_up_to = set(), -1
         if log_offset > self._read_up_to:
-            for name in self._entries(log_offset):
-                entry = self._decode(self.checkpoint, name)
-                if not isinstance(entry, FileSourceLog):
-                    raise MalformedEntryError(
-                        "not an entry of a file source", location=self.checkpoint.location, name=name
-                    )
-                self._read.update(key_of(file.path) for file in entry.entries if file.batch_id <= log_offset)
+            self._read.update(key_of(file.path) for file in self._taken(log_offset, self._read_up_to))
             self._read_up_to = log_offset
         return self._read
 
-    def _entries(self, log_offset: int) -> list[str]:
+    def _taken(self, log_offset: int, after: int) -> Iterator[FileEntry]:
+        """The files in the entries up to one that were not read yet; ``after`` was read."""
+        for name in self._entries(log_offset, after):
+            entry = self._decode(self.checkpoint, name)
+            if not isinstance(entry, FileSourceLog):
+                raise MalformedEntryError("not an entry of a file source", location=self.checkpoint.location, name=name)
+            yield from (file for file in entry.entries if file.batch_id <= log_offset)
+
+    def _entries(self, log_offset: int, after: int) -> list[str]:
         """Names of the entries to read: what came since, or all from the newest compacted one on."""
         objects, _ = self.checkpoint.ls(f"{layout.SOURCES}/{self.source_id}")
         places = {place: name for name in objects if isinstance(place := layout.parse(name), layout.SourceLogEntry)}
@@ -170,7 +176,7 @@ class End:
             name = f"{layout.SOURCES}/{self.source_id}/{gaps[0].first}"
             raise CheckpointFormatError("is missing in the source's log", location=self.checkpoint.location, name=name)
         compacted = max((place.entry_id for place in places if place.compact and place.entry_id <= end), default=-1)
-        first = max(compacted, self._read_up_to + 1)
+        first = max(compacted, after + 1)
         return [
             name
             for place, name in places.items()

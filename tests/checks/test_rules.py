@@ -35,6 +35,8 @@ from airflow_provider_ckpt.positions.iceberg_way import Skips
 from airflow_provider_ckpt.positions.judge_file import finding_of_rule
 from airflow_provider_ckpt.positions.loss import KafkaSource, Losses, losses
 from airflow_provider_ckpt.positions.table_loss import TableAtRestart
+from airflow_provider_ckpt.positions.unlogged import Unlogged
+from airflow_provider_ckpt.positions.unlogged import findings_of as unlogged_findings
 from airflow_provider_ckpt.restart.deploy import DeclaredSource, DeploySpec
 from airflow_provider_ckpt.restart.forecast import forecast
 from airflow_provider_ckpt.storage.lifecycle import LifecycleRule
@@ -334,6 +336,18 @@ BY_CODE: dict[str, Shown] = {
         ("error", "sources/0/offsets/0"), deploy=DeploySpec(), table=of_iceberg(IcebergOffset(4, 0), initial=8)
     ),
     "CKPT264": Shown(("error", "offsets/4"), deploy=DeploySpec(), table=of_iceberg(IcebergOffset(4, 0), from_ms=2_000)),
+    "CKPT148": Shown(
+        ("warning", "offsets/3"),
+        deploy=DeploySpec(),
+        table=(
+            *unlogged_findings(
+                TableAtRestart("/c", "0", "file:/in", 4, SourceOffset("{}"), back_to=2, now_ms=0),
+                Unlogged((("a", 3),)),
+                3,
+                4,
+            ),
+        ),
+    ),
     "CKPT265": Shown(
         ("warning", "offsets/4"),
         deploy=DeploySpec(),
