@@ -6,6 +6,7 @@ import ast
 import re
 import tomllib
 from importlib import metadata
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -201,6 +202,23 @@ def test_long_calls_name_their_values():
 
 #: What switches a check of ruff or mypy off, and what catches errors of any class.
 SILENT = re.compile(r"# (?:noqa|type: ignore)\b[^#]*$|except (?:Base)?Exception\b[^#]*$")
+
+
+#: The end of a text in which a command waits for a place: ``ckpt undo ``, ``ckpt restore ROOT ID --to ``.
+_COMMAND = re.compile(r"\bckpt [a-z-]+( --[a-z-]+| [A-Z]+| latest)* \Z")
+
+
+def test_a_place_in_a_printed_command_is_quoted_for_a_shell():
+    unquoted = [
+        f"{path.name}:{text.lineno}"
+        for path in PACKAGE.rglob("*.py")
+        for text in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(text, ast.JoinedStr)
+        for before, value in pairwise(text.values)
+        if isinstance(before, ast.Constant) and isinstance(value, ast.FormattedValue) and _COMMAND.search(before.value)
+        if ast.unparse(value.value).endswith(("location", "checkpoint", "source", "root"))
+    ]
+    assert unquoted == []
 
 
 def test_what_is_silenced_says_why():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import count, groupby
+from shlex import quote
 
 from airflow_provider_ckpt import codec
 from airflow_provider_ckpt.backup.catalog import find_backup
@@ -154,7 +155,9 @@ def _telling_what_is_left(plan: Plan, target: Store) -> Iterator[None]:
         backup_id = plan.backup_id or "BACKUP_ID"
         said = (
             f"{left} in {target.location}: start no query from it. When the cause is fixed, complete the restore with "
-            f"`ckpt restore {plan.source} {backup_id} --to {target.location} --execute`. To restore another backup, "
+            f"`ckpt restore {quote(plan.source)} {backup_id} --to {quote(target.location)} --execute`. To restore "
+            "another "
+            "backup, "
             "give a new location, or delete this one first."
         )
         error.hint = f"{error.hint} {said}" if error.hint else said

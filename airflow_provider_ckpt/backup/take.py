@@ -30,6 +30,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from shlex import quote
 
 from airflow_provider_ckpt import __version__
 from airflow_provider_ckpt.backup import manifest
@@ -319,7 +320,8 @@ def _require_sound(plan: BackupPlan, errors: Sequence[Finding]) -> None:
 
 def _hint_to_check(view: CheckpointView) -> str:
     return (
-        f"No backup was taken; earlier backups are kept. `ckpt check {view.location} --deep` shows every finding, and "
+        f"No backup was taken; earlier backups are kept. `ckpt check {quote(view.location)} --deep` shows every "
+        "finding, and "
         "what to do."
     )
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from shlex import quote
 
 from airflow_provider_ckpt.change import journal
 from airflow_provider_ckpt.change.acceptance import require_accepted, require_names
@@ -281,7 +282,7 @@ def _half_done(plan: Plan, done: int, total: int, hint: str | None) -> str:
         f"The {plan.called} was begun and is not complete: {done} of {total} steps were done; what they removed is "
         "saved."
     )
-    back = f"; 'ckpt undo {plan.location}' takes it back instead" if KINDS[plan.kind].can_be_undone else ""
+    back = f"; `ckpt undo {quote(plan.location)}` takes it back instead" if KINDS[plan.kind].can_be_undone else ""
     return f"{begun} {hint or ''} Then run the same command again, which completes it{back}.".replace("  ", " ")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from shlex import quote
 
 from airflow_provider_ckpt import codec
 from airflow_provider_ckpt.checkpoint.contents import listed_shortly
@@ -147,7 +148,7 @@ def require_checkpoint(store: Store, listing: DirectoryListing) -> None:
         hint = (
             "Give the checkpointLocation of the query, the directory that holds offsets/ and commits/. A new query "
             "makes it at its first start. If the query had a checkpoint here and it was lost, restore it from a "
-            f"backup: ckpt restore ROOT latest --to {store.location}."
+            f"backup: ckpt restore ROOT latest --to {quote(store.location)}."
         )
         raise CheckpointNotFoundError(f"the location {problem}.", location=store.location, hint=hint)
     found = ", ".join(sorted(seen)[:5])

@@ -53,7 +53,7 @@ def report_change(
             "sink_effect": plan.sink_effect,
             "accept_sink": list(plan.to_accept),
             "plan": plan.shown(),
-            "apply_command": None if receipt or done or not plan.actions else _next(plan, plan_out),
+            "apply_command": None if receipt or done or not plan.actions else next_command(plan, plan_out),
             "receipt": receipt.to_dict() if receipt else None,
         }
         print_json({**document, **(more or {})})
@@ -73,7 +73,7 @@ def report_change(
         accepting = f" and accept that the sink effect is {' and '.join(plan.to_accept)}" if plan.to_accept else ""
         written = f"The plan is in {plan_out}. " if plan_out else ""
         say(f"{written}Nothing was changed. To apply the plan{accepting}:", colour="yellow")
-        click.echo(_next(plan, plan_out))
+        click.echo(next_command(plan, plan_out))
 
 
 def already_done(done: Record) -> str:
@@ -81,17 +81,11 @@ def already_done(done: Record) -> str:
     by = f" by {done.by}" if done.by else ""
     when = "" if done.done_at_ms is None else f" at {time_text(done.done_at_ms)}"
     further = " To move the source further, give its offsets or another distance." if done.plan.kind == "reset" else ""
-    back = f" ckpt undo {done.plan.location} takes it back." if done.plan.rules.can_be_undone else ""
+    back = f" To undo it: {undo_command(done.plan)}" if done.plan.rules.can_be_undone else ""
     return (
         f"The {done.plan.called} {done.plan.plan_id} of {done.plan.location} was carried out already{by}{when}. "
         f"Nothing was done now.{further}{back}"
     )
-
-
-def _next(plan: Plan, plan_out: str | None) -> str:
-    """The command that applies the plan."""
-    said = click.get_current_context().obj or ()
-    return next_command([word for word in said if word != "--json"], plan, plan_out)
 
 
 def _report_receipt(plan: Plan, receipt: Receipt) -> None:
@@ -103,4 +97,4 @@ def _report_receipt(plan: Plan, receipt: Receipt) -> None:
     kept = f" {kept} in {receipt.record}." if receipt.record and plan.rules.can_be_undone else ""
     say(f"Done: {counted(receipt.actions, 'step')}.{kept}", colour="green")
     if plan.rules.can_be_undone:
-        say(f"To undo it: {undo_command(click.get_current_context().obj or (), plan)}")
+        say(f"To undo it: {undo_command(plan)}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -22,6 +21,7 @@ from airflow_provider_ckpt.cli.options import (
     shared,
     user_and_host,
 )
+from airflow_provider_ckpt.cli.plan_files import begun_command, undo_command
 from airflow_provider_ckpt.cli.render import counted, print_error, print_json, print_tables, say
 from airflow_provider_ckpt.cli.streams import has_done
 from airflow_provider_ckpt.documents import FORMAT_VERSION
@@ -37,9 +37,6 @@ if TYPE_CHECKING:
     from airflow_provider_ckpt.change.journal import Record
     from airflow_provider_ckpt.change.plan import Plan
     from airflow_provider_ckpt.documents.changes import ForgetDocument, HistoryDocument, RecordDocument
-
-#: Commands that have not the name of what they do.
-_COMMANDS = {"reset": "reset-offsets"}
 
 
 @click.command(
@@ -157,7 +154,7 @@ def _print_changes(where: str, changes: Sequence[Record]) -> None:
         print_tables([history_table(where, changes)])
         for record in changes:
             if record.state == "interrupted":
-                say(_how_to_end(where, record.plan), colour="yellow")
+                say(_how_to_end(record.plan), colour="yellow")
 
 
 def _say_how_many(where: str, found: Sequence[Changes], wanted: Sequence[Changes], count: int | None) -> None:
@@ -173,17 +170,12 @@ def _say_how_many(where: str, found: Sequence[Changes], wanted: Sequence[Changes
         say(f"{counted(shown, 'change')}, of {changed} of {visible(whose)}.")
 
 
-def _how_to_end(where: str, plan: Plan) -> str:
+def _how_to_end(plan: Plan) -> str:
     """What completes an interrupted change, and what takes it back."""
-    place, target = visible(shlex.quote(where)), ""
-    if plan.kind == "rollback" and plan.backup_id is None:
-        target = f" --to-batch {plan.batch_id}"
-    command = _COMMANDS.get(plan.kind, plan.kind)
-    begun = f"ckpt {command} {place}{target}"
-    taken_back = "" if plan.kind == "undo" else f", and ckpt undo {place} takes it back"
+    taken_back = "" if plan.kind == "undo" else f"; this takes it back: {undo_command(plan)}"
     return (
         f"The {plan.called} {plan.plan_id} is interrupted, unless its process still runs. The command that began it "
-        f"completes it, with the options that it had and --execute: {begun}{taken_back}."
+        f"completes it, with the options that it had and --execute: {begun_command(plan)}{taken_back}"
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from shlex import quote
 from typing import Any
 
 import click
@@ -132,7 +133,7 @@ def _fence_first(
         if plan_out:
             raise click.UsageError(
                 "a plan is written behind a fence that is there; put it first: "
-                f"ckpt fence {stores.checkpoint.location} --execute"
+                f"ckpt fence {quote(stores.checkpoint.location)} --execute"
             )
         say("With --execute the checkpoint is fenced first, and the plan is made anew behind the fence.", err=True)
         return False

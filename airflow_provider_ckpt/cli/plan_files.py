@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ import click
 from airflow_provider_ckpt.change.kinds import Kind
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.plan_file import MOST_BYTES, decode, encode
+from airflow_provider_ckpt.cli.absolute_words import absolute_location, absolute_words
 from airflow_provider_ckpt.cli.files import read_bytes, require_outside
 from airflow_provider_ckpt.errors import CheckpointNotFoundError, PlanError, StoreError
 from airflow_provider_ckpt.storage.secrets import scrub, secrets_of, without_secret
@@ -23,6 +24,13 @@ _WHERE = ("--storage-option", "--undo-to")
 _KEPT = ("--storage-option", "--undo-to", "--quiet-period", "--conf")
 #: Commands that are not called as the kind of their plans.
 _COMMANDS = {"reset": "reset-offsets"}
+
+
+def said_words() -> list[str]:
+    """The words of the command that runs, without ``--json``, as they mean the same in every directory."""
+    context = click.get_current_context()
+    words = [word for word in context.obj or () if word != "--json"]
+    return [*words[:1], *absolute_words(context.command, words[1:])]
 
 
 def write_plan(path: str, plan: Plan, stores: Iterable[Store | None]) -> None:
@@ -70,13 +78,13 @@ def require_consistent(plan_out: str | None, approved_by: str | None, *, execute
         raise click.UsageError("--approved-by is recorded when the plan is applied, so add --execute")
 
 
-def next_command(arguments: Sequence[str], plan: Plan, plan_out: str | None) -> str:
+def next_command(plan: Plan, plan_out: str | None) -> str:
     """The command line that carries a plan out, after the one that has shown it; without secrets."""
-    words = list(arguments)
+    words = said_words()
     if plan_out:
         kept = [word for at, word in enumerate(words) if word in _KEPT or words[at - 1] in _KEPT]
         kept += [word for word in words if word.startswith(tuple(f"{option}=" for option in _KEPT))]
-        words = [_COMMANDS.get(plan.kind, plan.kind), *_place(plan), "--plan", plan_out, *kept]
+        words = [_COMMANDS.get(plan.kind, plan.kind), *_place(plan), "--plan", absolute_location(plan_out), *kept]
     words.append("--execute")
     if plan.needs_stopped_query and not {"--i-know-it-is-stopped", "--fence"} & {*words}:
         words.append("--i-know-it-is-stopped")
@@ -85,14 +93,25 @@ def next_command(arguments: Sequence[str], plan: Plan, plan_out: str | None) -> 
     return _shown("ckpt", *words)
 
 
-def undo_command(arguments: Sequence[str], plan: Plan) -> str:
-    """The command line that takes back what the one with these arguments has done; without secrets."""
-    words = [plan.location, "--undoes", plan.plan_id]
+def undo_command(plan: Plan) -> str:
+    """The command line that takes a change back, with the options of the command that runs; without secrets."""
+    return _shown("ckpt", "undo", plan.location, "--undoes", plan.plan_id, *_where())
+
+
+def begun_command(plan: Plan) -> str:
+    """The beginning of the command line that completes a change that was interrupted; without secrets."""
+    target = ["--to-batch", str(plan.batch_id)] if plan.kind == "rollback" and plan.backup_id is None else []
+    return _shown("ckpt", _COMMANDS.get(plan.kind, plan.kind), *_place(plan), *target, *_where())
+
+
+def _where() -> list[str]:
+    """The options of the command that runs that say where things are."""
+    arguments, words = said_words(), list[str]()
     for at, word in enumerate(arguments):
         option, equals, _ = word.partition("=")
         if option in _WHERE:
             words += [word] if equals else arguments[at : at + 2]
-    return _shown("ckpt", "undo", *words)
+    return words
 
 
 def _shown(*words: str) -> str:

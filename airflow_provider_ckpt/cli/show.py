@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -50,7 +51,7 @@ def show(location: str, with_confs: bool, storage_options: tuple[str, ...], as_j
         lag = None if asked is None else _lag(view, store, asked, opening(storage_options))
         document = _summary(view, lag, is_closed=closed is not None)
     except CheckpointFormatError as error:
-        listed = f"To list all damage: ckpt check --deep {store.location}"
+        listed = f"To list all damage: ckpt check --deep {quote(store.location)}"
         error.hint = f"{error.hint.rstrip('.')}. {listed}" if error.hint else listed
         raise
     if as_json:
@@ -79,8 +80,9 @@ def show(location: str, with_confs: bool, storage_options: tuple[str, ...], as_j
     if (partitions := view.unfinished_repartition) is not None:
         say(
             f"Batch {view.in_flight} is a repartition to {partitions} partitions that was not finished, and Spark does "
-            f"not start the query. Finish it: ckpt repartition {view.location} --partitions {partitions}; or take it "
-            f"back: ckpt rollback {view.location} --to-batch {view.latest_committed}",
+            f"not start the query. Finish it: ckpt repartition {quote(view.location)} --partitions {partitions}; or "
+            "take it "
+            f"back: ckpt rollback {quote(view.location)} --to-batch {view.latest_committed}",
             colour="yellow",
         )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import replace
+from shlex import quote
 
 from airflow_provider_ckpt.change import journal
 from airflow_provider_ckpt.change.judge_start import judge_start
@@ -110,7 +111,7 @@ def required_fence(stores: Stores) -> Fenced:
         raise PlanError(
             "this checkpoint is not fenced.",
             location=location,
-            hint=f"Nothing was done. Put the fence first: ckpt fence {location} --execute",
+            hint=f"Nothing was done. Put the fence first: ckpt fence {quote(location)} --execute",
         )
     own = fence_of(there)
     return Fenced(f"{own.name} {own.sha256}")
@@ -167,7 +168,7 @@ def _require_no_other(stores: Stores) -> None:
         raise PlanError(
             f"a {kind} of this checkpoint was interrupted, and could not be completed behind a fence.",
             location=location,
-            hint=f"Nothing was done. Complete it by its own command, or take it back (ckpt undo {location}).",
+            hint=f"Nothing was done. Complete it by its own command, or take it back (ckpt undo {quote(location)}).",
         )
 
 

@@ -12,6 +12,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from shlex import quote
 
 from airflow_provider_ckpt.change.actions import Create
 from airflow_provider_ckpt.change.plan import Plan
@@ -98,7 +99,8 @@ def plan_closing_of(flow: Flow, view: CheckpointView, batch_id: int, at_ms: int)
     notes = (
         f"This is {flow.called}, of a declarative pipeline: its run starts a flow that has failed again, and that "
         "start would run the batch of a fence and go on. So the checkpoint is closed instead: no Spark starts from it.",
-        f"What it proves: no run commits a batch after batch {batch_id}, until `ckpt undo {view.location}` opens the "
+        f"What it proves: no run commits a batch after batch {batch_id}, until `ckpt undo {quote(view.location)}` "
+        "opens the "
         "checkpoint again.",
     )
     warnings = (

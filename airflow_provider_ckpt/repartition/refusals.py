@@ -7,6 +7,7 @@ more. And the state of an aggregation without grouping keys it puts into a parti
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from shlex import quote
 from typing import NoReturn
 
 from airflow_provider_ckpt.change.added_errors import damage_of
@@ -135,8 +136,9 @@ def _require_no_other_batch(view: CheckpointView, kept: int, partitions: int) ->
                 view,
                 f"batch {begun} is a repartition to {asked} partitions that was not finished, and Spark finishes it "
                 "with that number alone.",
-                f"Finish it (ckpt repartition {view.location} --partitions {asked}), and then repartition again; or "
-                f"take it back (ckpt rollback {view.location} --to-batch {kept}).",
+                f"Finish it (ckpt repartition {quote(view.location)} --partitions {asked}), and then repartition "
+                "again; or "
+                f"take it back (ckpt rollback {quote(view.location)} --to-batch {kept}).",
                 begun,
             )
     elif planned is not None:
@@ -144,7 +146,7 @@ def _require_no_other_batch(view: CheckpointView, kept: int, partitions: int) ->
             view,
             f"batch {planned} is planned and not committed, and Spark repartitions only what is committed.",
             f"Start the query until it has committed that batch, and stop it; or drop the batch: ckpt rollback "
-            f"{view.location} --to-batch {kept}.",
+            f"{quote(view.location)} --to-batch {kept}.",
             planned,
         )
     batch_id = kept + 1
@@ -154,7 +156,7 @@ def _require_no_other_batch(view: CheckpointView, kept: int, partitions: int) ->
             view,
             f"there are files of batches that the logs do not have, such as {later[0]}, and state of such a batch "
             f"would be mixed with that of batch {batch_id}.",
-            f"Remove them: ckpt rollback {view.location} --to-batch {kept}.",
+            f"Remove them: ckpt rollback {quote(view.location)} --to-batch {kept}.",
             batch_id,
         )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from shlex import quote
 from typing import Any
 
 from airflow_provider_ckpt.change import journal
@@ -49,7 +50,7 @@ class Executor(InPlace):
     @property
     def ways_out(self) -> str:
         """What was there before comes back."""
-        return f"'ckpt undo {self.plan.location}' puts back what was there before"
+        return f"`ckpt undo {quote(self.plan.location)}` puts back what was there before"
 
     def finish(self, by: str, at_ms: int) -> None:
         """Nothing is left to clear away."""
@@ -133,8 +134,9 @@ class Executor(InPlace):
             f"the repartition to {plan.partitions} partitions is {state}: {said}.",
             location=plan.location,
             batch_id=plan.batch_id,
-            hint=f"Run the same command again: ckpt repartition {plan.location} --partitions {plan.partitions}; or "
-            f"take it back: ckpt undo {plan.location}",
+            hint=f"Run the same command again: ckpt repartition {quote(plan.location)} --partitions {plan.partitions}; "
+            "or "
+            f"take it back: ckpt undo {quote(plan.location)}",
         )
 
     def _note_refused(self, why: str) -> None:
@@ -147,5 +149,5 @@ class Executor(InPlace):
             f"the repartition has not led to what it should: {problem}.",
             location=self.plan.location,
             batch_id=self.plan.batch_id,
-            hint=f"Do not start the query. Take it back: ckpt undo {self.plan.location}",
+            hint=f"Do not start the query. Take it back: ckpt undo {quote(self.plan.location)}",
         )

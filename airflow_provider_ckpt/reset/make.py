@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, product
+from shlex import quote
 
 from airflow_provider_ckpt.change.fit_sink import require_fit
 from airflow_provider_ckpt.change.journal import history
@@ -258,7 +259,8 @@ def _observed(stores: Stores) -> tuple[CheckpointView, int]:
             name=name,
             batch_id=view.latest_committed,
             hint="Nothing was done. If the query is running, stop it and run the command again. Else take the entry "
-            f"from a backup (ckpt rollback {view.location} --to-backup ROOT/ID), or roll back to an earlier batch.",
+            f"from a backup (ckpt rollback {quote(view.location)} --to-backup ROOT/ID), or roll back to an earlier "
+            "batch.",
         )
     return view, view.latest_committed
 

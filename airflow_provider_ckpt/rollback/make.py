@@ -209,8 +209,9 @@ def _make_rollback_to_backup(stores: Stores, target: ToBackup, wish: Wish) -> Pl
         return _back_to(stores, root, backup, wish)
     except BatchNotRestorableError as error:
         error.hint = error.hint or (
-            f"Restore the backup to a new location, and start the query there: ckpt restore {root.location} "
-            f"{backup.backup_id} --to {checkpoint.location}-batch-{backup.batch_id} --sink TYPE[:URI] --execute"
+            f"Restore the backup to a new location, and start the query there: ckpt restore "
+            f"{shlex.quote(root.location)} {backup.backup_id} --to "
+            f"{shlex.quote(f'{checkpoint.location}-batch-{backup.batch_id}')} --sink TYPE[:URI] --execute"
         )
         raise
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from shlex import quote
+
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.put_staged import PutStaged
 from airflow_provider_ckpt.rollback.make import make_rollback_again
@@ -17,8 +19,9 @@ class Executor(PutStaged):
     @property
     def ways_out(self) -> str:
         """What was there before comes back, or only what the query has written goes."""
-        location, batch_id = self.plan.location, self.plan.batch_id
+        place, batch_id = quote(self.plan.location), self.plan.batch_id
         return (
-            f"run 'ckpt undo {location}' to put the removed files back, or 'ckpt rollback {location} --to-batch "
-            f"{batch_id}' to drop what the query has written"
+            f"run `ckpt undo {place}` to put the removed files back, or `ckpt rollback {place} --to-batch {batch_id}` "
+            "to "
+            "drop what the query has written"
         )

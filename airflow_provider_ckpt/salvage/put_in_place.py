@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from shlex import quote
+
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.put_staged import PutStaged
 from airflow_provider_ckpt.salvage.make import make_salvage_again
@@ -17,8 +19,9 @@ class Executor(PutStaged):
     @property
     def ways_out(self) -> str:
         """What was there before comes back, or the plan is made anew."""
-        location = self.plan.location
+        place = quote(self.plan.location)
         return (
-            f"run 'ckpt undo {location}' to put everything back as it was, or 'ckpt salvage {location}' to salvage "
-            "what is there now"
+            f"run `ckpt undo {place}` to put everything back as it was, or `ckpt salvage {place}` to salvage what is "
+            "there "
+            "now"
         )

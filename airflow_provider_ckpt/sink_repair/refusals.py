@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from shlex import quote
 
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.errors import PlanError
@@ -65,8 +66,9 @@ def undecided(doubts: Sequence[Doubt], sink: str, checkpoint: str) -> PlanError:
         batch_id=doubt.batch_id,
         hint=f"{NOTHING} Give a copy of _spark_metadata (--copy URI), or decide. For {those}{files}: --adopt "
         f"{doubt.batch_id} takes these files, --adopt {doubt.batch_id}=NAME takes one of them, and --empty "
-        f"{doubt.batch_id} takes none. Or let the query write them again: ckpt rollback {checkpoint} --to-batch N "
-        f"--sink file:{sink} --trim-sink-log, with a batch before the first that is missing.",
+        f"{doubt.batch_id} takes none. Or let the query write them again: ckpt rollback {quote(checkpoint)} --to-batch "
+        "N "
+        f"--sink {quote(f'file:{sink}')} --trim-sink-log, with a batch before the first that is missing.",
     )
 
 

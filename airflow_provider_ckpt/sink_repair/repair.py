@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from shlex import quote
 
 from airflow_provider_ckpt.change.actions import Copy
 from airflow_provider_ckpt.change.executor import InPlace, Tick
@@ -29,9 +30,8 @@ class Executor(InPlace):
     @property
     def ways_out(self) -> str:
         """The log is completed from what is there then, or is as it was."""
-        return (
-            f"run the same command again to complete the log, or 'ckpt undo {self.plan.location}' to have it as it was"
-        )
+        undo = f"ckpt undo {quote(self.plan.location)}"
+        return f"run the same command again to complete the log, or `{undo}` to have it as it was"
 
     def judge_outcome(self) -> None:
         """Each entry has its content or it has not; each was verified."""

@@ -8,6 +8,7 @@ needs the conf that says so and an object for what is known of each source, and 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from shlex import quote
 
 from airflow_provider_ckpt.codec import jvm_text, layout, offset_log
 from airflow_provider_ckpt.codec.offset_log import VOID_OFFSET, OffsetSeq
@@ -67,7 +68,7 @@ def require_complete(change: SourceChange, ids: Sequence[str], location: str) ->
     """See that a change says what becomes of every source of the checkpoint, and of no other. Raises PlanError."""
     said = {*filter(None, (old for _, old in change.continued)), *change.dropped}
     has = f"the sources of the checkpoint are {', '.join(ids) or 'none'}"
-    problem, hint = "", f"Nothing was done. To see them: ckpt sources {location}"
+    problem, hint = "", f"Nothing was done. To see them: ckpt sources {quote(location)}"
     if NEW in ids:
         problem = f"a source is called {NEW!r}, which here means one that begins at its start"
     elif unknown := sorted(said - {*ids}):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from shlex import quote
 
 from airflow_provider_ckpt.change.actions import Replace
 from airflow_provider_ckpt.change.fenced import with_fence
@@ -150,7 +151,7 @@ def observed(stores: Stores) -> CheckpointView:
                 location=view.location,
                 name=layout.offset_entry(batch_id),
                 batch_id=batch_id,
-                hint=f"Nothing was done. See what helps: ckpt check --deep {view.location}",
+                hint=f"Nothing was done. See what helps: ckpt check --deep {quote(view.location)}",
             )
     return view
 

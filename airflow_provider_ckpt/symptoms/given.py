@@ -42,7 +42,7 @@ class Given:
             return f"--source {shlex.quote('='.join(own))}"
         if examples and kind == "kafka" and found["place"]:
             topic = "/TOPIC" if "/" in found["place"] else ""
-            return f"--source {found['name']}=kafka:HOST:PORT{topic}"
+            return f"--source {shlex.quote(found['name'])}=kafka:HOST:PORT{topic}"
         return found[0]
 
     def _sink(self, found: re.Match[str], examples: bool) -> str:

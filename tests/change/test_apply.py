@@ -65,7 +65,7 @@ def test_a_change_that_the_storage_stops_half_way_says_how_to_go_on(stores):
         apply(plan, failing, **STOPPED)
     said = str(stopped.value)
     assert "The rollback was begun and is not complete" in said
-    assert f"run the same command again, which completes it; 'ckpt undo {stores.checkpoint.location}' takes" in said
+    assert f"run the same command again, which completes it; `ckpt undo {stores.checkpoint.location}` takes" in said
     assert apply(make_rollback(stores, 1), stores, **STOPPED).status == "applied"
     undo = make_undo(stores)
     with pytest.raises(StoreError, match="The undo was begun and is not complete: 0 of") as stopped:

@@ -7,8 +7,10 @@ import json
 import os
 import shlex
 import socket
+from dataclasses import replace
 from pathlib import Path
 
+import click
 import pytest
 
 from airflow_provider_ckpt.backup.catalog import list_backups
@@ -16,7 +18,7 @@ from airflow_provider_ckpt.backup.take import take_backup
 from airflow_provider_ckpt.change.lock import locked
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.checkpoint.observe import observe
-from airflow_provider_ckpt.cli import run
+from airflow_provider_ckpt.cli import cli, run
 from airflow_provider_ckpt.cli.history import _how_to_end
 from airflow_provider_ckpt.rollback.make import make_rollback
 from airflow_provider_ckpt.storage.store import Store
@@ -160,10 +162,13 @@ def test_the_plan_of_an_undo_prints_how_a_file_sink_forgets_what_the_undo_drops(
 
 
 def test_an_interrupted_change_has_the_command_that_completes_it(query):
-    plan = make_rollback(Stores(query.store), 2)
-    said = _how_to_end("/data/my ck", plan)
+    plan = replace(make_rollback(Stores(query.store), 2), location="/data/my ck")
+    with click.Context(cli.commands["history"], obj=("history", "any", "--undo-to", "/my undo", "--json")):
+        said = _how_to_end(plan)
     assert said.startswith(f"The rollback {plan.plan_id} is interrupted, unless its process still runs.")
-    assert "ckpt rollback '/data/my ck' --to-batch 2, and ckpt undo '/data/my ck' takes it back." in said
+    begun, taken_back = (shlex.split(part) for part in said.partition("--execute: ")[2].split("; this takes it back: "))
+    assert begun == ["ckpt", "rollback", "/data/my ck", "--to-batch", "2", "--undo-to", "/my undo"]
+    assert taken_back == ["ckpt", "undo", "/data/my ck", "--undoes", plan.plan_id, "--undo-to", "/my undo"]
 
 
 def test_a_batch_that_was_in_flight_at_the_time_is_named_in_a_warning(query, capsys):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from shlex import quote
 
 from airflow_provider_ckpt.change import journal, stage
 from airflow_provider_ckpt.change.actions import Copy, Replace
@@ -124,7 +125,7 @@ def _trim_afterwards(undo: Undo, sink: str, effect: Effect) -> str:
     after = undo.plan("", 0).batch_id
     return (
         f"Accept it (--accept-sink {effect}), and before the query starts trim the log of the sink: ckpt rollback "
-        f"{undo.after.view.location} --to-batch {after} --sink {sink} --trim-sink-log --execute"
+        f"{quote(undo.after.view.location)} --to-batch {after} --sink {quote(sink)} --trim-sink-log --execute"
     )
 
 

@@ -1,0 +1,105 @@
+"""The words of a command line as they mean the same in every directory: each local path in them is absolute.
+
+A printed command is pasted into another shell, a ticket or a cron file, where a relative path names something else.
+What a word may name is told by its parameter: the type of a file, or the metavar of the help text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import click
+
+from airflow_provider_ckpt.sinks.declared import parse_sink
+from airflow_provider_ckpt.storage.local import local_path
+
+#: Settings of Kafka clients whose value is a file, such as ``ssl.ca.location``.
+_FILE_SETTING = re.compile(r"\.(location|keytab)\Z")
+_IS_ABSOLUTE = re.compile(r"((file|local):(//)?)?/", re.IGNORECASE)
+#: Options whose values are settings of a Kafka client.
+KAFKA_OPTIONS = frozenset({"--kafka-config", "--to-kafka-config"})
+#: Source types whose place is a directory or a table.
+_STORED = frozenset({"delta", "file", "iceberg"})
+#: Arguments that are locations; an argument has no metavar where its name says it all.
+_ARGUMENTS = frozenset({"location", "locations", "root", "roots"})
+
+
+def absolute_words(command: click.Command, words: Sequence[str]) -> list[str]:
+    """The arguments of a command, each relative local path in them made absolute; all else as it was typed."""
+    options = {name: param for param in command.params if isinstance(param, click.Option) for name in param.opts}
+    arguments = _each(param for param in command.params if isinstance(param, click.Argument))
+    found, rest, only_arguments = list[str](), iter(words), False
+    for word in rest:
+        name, equals, value = word.partition("=")
+        if word == "--" and not only_arguments:
+            only_arguments = True
+            found.append(word)
+        elif only_arguments or not word.startswith("-"):
+            found.append(_absolute(next(arguments, None), word))
+        elif (option := options.get(name)) is None or option.is_flag:
+            found.append(word)
+        elif equals:
+            found.append(f"{name}={_absolute(option, value)}")
+        else:
+            found += [name, *(_absolute(option, given) for given in (next(rest, None),) if given is not None)]
+    return found
+
+
+def _each(arguments: Iterator[click.Argument]) -> Iterator[click.Argument]:
+    """The argument that each word without an option is of; the last one may take any number."""
+    for argument in arguments:
+        yield argument
+        while argument.nargs < 0:
+            yield argument
+
+
+def _absolute(param: click.Parameter | None, word: str) -> str:
+    how = None if param is None else named_by(param)
+    return word if how is None else how(word)
+
+
+def named_by(param: click.Parameter) -> Callable[[str], str] | None:
+    """What makes the words of a parameter absolute; None for one that names no place."""
+    if isinstance(param.type, click.Path) or (isinstance(param, click.Argument) and param.name in _ARGUMENTS):
+        return absolute_location
+    if KAFKA_OPTIONS & {*param.opts}:
+        return _of_setting
+    return PLACES.get(param.metavar or "")
+
+
+def absolute_location(location: str) -> str:
+    """A location, absolute when it is on a disk of this machine."""
+    path = local_path(location) if location.strip() and not _IS_ABSOLUTE.match(location) else None
+    return location if path is None else path
+
+
+def absolute_sink(text: str) -> str:
+    """``TYPE[:URI]`` of a sink, with an absolute place."""
+    declared = parse_sink(text)
+    if declared.directory is None:
+        return text
+    kind, _, rest = text.partition(":")
+    place, written = absolute_location(declared.location), declared.location
+    return text if place == written else f"{kind}:{place}{rest[len(written) :]}"
+
+
+def absolute_source(text: str) -> str:
+    """``ID=TYPE[:PLACE]`` of a source, with an absolute place."""
+    name, _, declared = text.partition("=")
+    kind, _, place = declared.partition(":")
+    is_stored = kind.lower() in _STORED and place and not place.startswith("//")
+    return f"{name}={kind}:{absolute_location(place)}" if is_stored else text
+
+
+def _of_setting(text: str) -> str:
+    key, _, value = text.partition("=")
+    return f"{key}={absolute_location(value)}" if _FILE_SETTING.search(key) and value else text
+
+
+#: What makes a word absolute, by the metavar of its option.
+PLACES: Mapping[str, Callable[[str], str]] = {
+    **dict.fromkeys(("LOC", "ROOT", "ROOT/ID", "ROOT...", "URI", "URL", "FILE"), absolute_location),
+    **dict.fromkeys(("TYPE[:URI]", "file:URI"), absolute_sink),
+    **dict.fromkeys(("ID=TYPE:PLACE", "ID=TYPE[:PLACE]", "NAME=TYPE[:PLACE]"), absolute_source),
+}
