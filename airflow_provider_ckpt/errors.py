@@ -116,6 +116,12 @@ class MalformedEntryError(CheckpointFormatError):
     spark_error = "MappingException"
 
 
+class EmptyLineError(MalformedEntryError):
+    """A log entry that can be read when its empty lines are gone; the message says which lines these are."""
+
+    code = "EMPTY_LINE"
+
+
 class TooLargeError(MalformedEntryError):
     """A file that is larger than anything Spark writes there; it was not read."""
 

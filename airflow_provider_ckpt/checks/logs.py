@@ -15,13 +15,15 @@ from airflow_provider_ckpt.checks.remedies import (
     from_backup,
     from_backup_or_before,
     or_salvage,
+    without_empty_lines,
 )
-from airflow_provider_ckpt.codec import layout
+from airflow_provider_ckpt.codec import empty_lines, layout
 from airflow_provider_ckpt.codec.commit_log import CommitMetadata
 from airflow_provider_ckpt.codec.jvm_text import INT_MAX, abbreviate, parse_int
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.errors import (
     CheckpointClosedError,
+    EmptyLineError,
     IncompleteLogFileError,
     UnsupportedVersionError,
 )
@@ -40,9 +42,9 @@ def entry_before(view: CheckpointView) -> OffsetSeq | None:
 
 
 def entry_of(view: CheckpointView, batch_id: int | None) -> OffsetSeq | None:
-    """The offset log entry of a batch when it was read and is whole."""
+    """The offset log entry of a batch when it was read and is whole; without empty lines, of which CKPT107 tells."""
     entry = None if batch_id is None else view.entries.get(layout.offset_entry(batch_id))
-    return entry if isinstance(entry, OffsetSeq) else None
+    return entry.without_empty_lines() if isinstance(entry, OffsetSeq) else None
 
 
 def newest_commit(view: CheckpointView) -> CommitMetadata | None:
@@ -101,6 +103,8 @@ def damaged_entry(view: CheckpointView, name: str, *, stops: bool) -> Finding:
         code = "CKPT101"
     elif isinstance(error, UnsupportedVersionError):
         code = "CKPT103"
+    if isinstance(error, EmptyLineError):
+        return empty_line_error(view, name, error, stops=stops)
     if isinstance(error, UnsupportedVersionError | CheckpointClosedError):  # nothing is damaged
         remedy = Remedy(hint=error.hint or "", commands=())
     elif batch_id is not None and batch_id == view.in_flight:
@@ -170,32 +174,43 @@ def _no_metadata(view: CheckpointView, batch_id: int, spark_error: str) -> Findi
 
 
 @rule("CKPT107")
-def blank_lines(view: CheckpointView) -> Iterator[Finding]:
-    """CKPT107: lines that an editor has left at the end, each of which Spark takes for a source without an offset."""
+def lines_of_no_source(view: CheckpointView) -> Iterator[Finding]:
+    """CKPT107: lines that an editor has left, each of which Spark takes for a source without an offset."""
     read = {name for name in read_at_restart(view) if name.startswith(f"{layout.OFFSETS}/")}
     for name, entry in view.entries.items():
         place = layout.parse(name)
-        if isinstance(place, layout.LogEntry) and isinstance(entry, OffsetSeq) and entry.blank_lines:
-            yield blank_line(view, place.batch_id, entry, stops=name in read)
+        if isinstance(place, layout.LogEntry) and isinstance(entry, OffsetSeq) and entry.empty_lines:
+            yield empty_line(view, place.batch_id, entry, stops=name in read)
 
 
-def blank_line(view: CheckpointView, batch_id: int, entry: OffsetSeq, *, stops: bool) -> Finding:
+def empty_line(view: CheckpointView, batch_id: int, entry: OffsetSeq, *, stops: bool) -> Finding:
     """What is to be said of one entry with lines that are empty; ``stops`` says whether a restart reads it."""
-    blank, known = entry.blank_lines, len(entry.offsets) - entry.blank_lines
+    empty, known = entry.empty_lines, len(entry.offsets) - len(entry.empty_lines)
     name = layout.offset_entry(batch_id)
-    lines = f"the last line of {name} is empty" if blank == 1 else f"the last {blank} lines of {name} are empty"
-    remedy = or_salvage(view, Remedy(hint="", commands=()))
+    at_end = empty[0] == known + 3
+    lines = f"{empty_lines.lines_text(empty)}, at the end" if at_end else empty_lines.lines_text(empty)
+    taken = "Spark takes line 2 for the one with watermark and confs, and" if empty[0] == 2 else "Spark"
+    error = "IllegalArgumentException" if empty[0] == 2 and view.in_flight is not None else "AssertionError"
     return Finding(
         "CKPT107",
         "error" if stops else "warning",
-        f"{lines}, as an editor leaves it: Spark counts {known + blank} sources there, and there "
+        f"{lines} in {name}, as an editor leaves it: {taken} counts {len(entry.offsets)} sources there, and there "
         + ("is 1" if known == 1 else f"are {known}"),
         batch_id,
         name,
-        hint="Remove what is empty: ckpt salvage writes the entry again without it, and no batch is lost.",
-        spark_error="AssertionError" if stops else None,
-        commands=remedy["commands"],
+        spark_error=error if stops else None,
+        **without_empty_lines(view),
     )
+
+
+def empty_line_error(view: CheckpointView, name: str, error: EmptyLineError, *, stops: bool) -> Finding:
+    """CKPT107 of a log entry that Spark cannot read for its empty lines."""
+    place = layout.parse(name)
+    batch_id = place.batch_id if isinstance(place, layout.LogEntry) else None
+    severity: Severity = "error" if stops else "warning"
+    spark_error = error.spark_error if stops else None
+    said = f"{error.message}: Spark cannot read the entry"
+    return Finding("CKPT107", severity, said, batch_id, name, spark_error=spark_error, **without_empty_lines(view))
 
 
 def ids_too_far_apart(view: CheckpointView, log: str) -> Iterator[Finding]:

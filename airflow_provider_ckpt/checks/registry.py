@@ -26,7 +26,7 @@ RULES: Mapping[str, str] = {
     "CKPT104": "Query id missing",
     "CKPT105": "Offset entry without metadata",
     "CKPT106": "Newest offset entry is a copy",
-    "CKPT107": "Empty line at the end of an offset entry",
+    "CKPT107": "Empty line in a log entry",
     "CKPT108": "File name that is no version of the state",
     "CKPT109": "Batch number of a Kinesis source goes back",
     "CKPT110": "Predecessor of the newest batch missing",

@@ -12,6 +12,7 @@ from typing import TypedDict
 
 from airflow_provider_ckpt.checkpoint.view import CheckpointView, newest_before
 from airflow_provider_ckpt.checks.findings import Finding
+from airflow_provider_ckpt.codec import empty_lines
 
 #: Without the sink of the query, a plan is refused when it is carried out.
 _SINK = "--sink TYPE[:URI]"
@@ -86,6 +87,11 @@ def or_salvage(view: CheckpointView, remedy: Remedy) -> Remedy:
     in_place = tuple(command for command in remedy["commands"] if command != RESTORE_COMMAND)
     elsewhere = remedy["commands"][len(in_place) :]
     return Remedy(hint=hint, commands=(*in_place, f"ckpt salvage {shlex.quote(view.location)} {_SINK}", *elsewhere))
+
+
+def without_empty_lines(view: CheckpointView) -> Remedy:
+    """Write an entry again without its empty lines."""
+    return Remedy(hint=empty_lines.REMEDY, commands=(f"ckpt salvage {shlex.quote(view.location)} {_SINK}",))
 
 
 def complete_sink_log(view: CheckpointView, sink: str, *, why: str) -> Remedy:

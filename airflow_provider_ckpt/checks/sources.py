@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from airflow_provider_ckpt.checkpoint.source_log_files import file_log_offset, gaps_up_to, source_entries
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks.findings import Finding
-from airflow_provider_ckpt.checks.logs import entry_before, newest_entry
+from airflow_provider_ckpt.checks.logs import empty_line_error, entry_before, newest_entry
 from airflow_provider_ckpt.checks.registry import rule
 from airflow_provider_ckpt.checks.remedies import from_backup_or_before
 from airflow_provider_ckpt.codec import kinesis_offset, layout
@@ -15,6 +15,7 @@ from airflow_provider_ckpt.codec.jvm_text import INT_MAX, abbreviate
 from airflow_provider_ckpt.codec.source_log import FileEntry, FileSourceLog
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.errors import (
+    EmptyLineError,
     IncompleteLogFileError,
     MalformedEntryError,
     TooLargeError,
@@ -341,6 +342,8 @@ def _unreadable(view: CheckpointView, name: str) -> Finding:
         code = "CKPT101"
     elif isinstance(error, UnsupportedVersionError):
         code = "CKPT103"
+    if isinstance(error, EmptyLineError):
+        return empty_line_error(view, name, error, stops=True)
     if isinstance(error, TooLargeError):
         return Finding(code, "warning", error.message, None, name, "ckpt does not know the format of the file.")
     remedy = from_backup_or_before(view, "the file", None)

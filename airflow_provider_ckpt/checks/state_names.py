@@ -9,6 +9,7 @@ from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks.findings import Finding
 from airflow_provider_ckpt.checks.logs import newest_commit, newest_entry
 from airflow_provider_ckpt.checks.registry import rule
+from airflow_provider_ckpt.checks.state import has_state_ids
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.jvm_text import parse_long
 
@@ -21,7 +22,7 @@ def names_of_no_version(view: CheckpointView) -> Iterator[Finding]:
     entry, commit = newest_entry(view), newest_commit(view)
     provider = entry.metadata.conf.get(STATE_PROVIDER) if entry is not None and entry.metadata is not None else None
     ending = ".zip" if "RocksDB" in (provider or "") else ".snapshot"
-    has_ids = bool(commit is not None and commit.state_unique_ids)
+    has_ids = bool(commit.state_unique_ids) if commit is not None else _is_unreadable(view) and has_state_ids(view)
     for name in dict.fromkeys(_in_stores(view)):
         stem = name.rpartition("/")[2].removesuffix(ending)
         if not name.endswith(ending) or _is_version(stem, ending, view.latest_planned + 1, has_ids=has_ids):
@@ -36,6 +37,11 @@ def names_of_no_version(view: CheckpointView) -> Iterator[Finding]:
             "Move the file out of the checkpoint.",
             "CANNOT_LOAD_STATE_STORE.UNCATEGORIZED",
         )
+
+
+def _is_unreadable(view: CheckpointView) -> bool:
+    """Whether the newest commit is there and does not say whether names have ids."""
+    return view.latest_committed is not None and layout.commit_entry(view.latest_committed) in view.damaged
 
 
 def _in_stores(view: CheckpointView) -> Iterator[str]:

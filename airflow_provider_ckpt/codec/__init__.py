@@ -9,11 +9,14 @@ file, reads a clock or logs; any bytes give a value or a :class:`~airflow_provid
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from typing import Protocol
 
 from airflow_provider_ckpt.codec import (
     checksum,
     commit_log,
+    empty_lines,
     layout,
     offset_log,
     query_metadata,
@@ -22,6 +25,7 @@ from airflow_provider_ckpt.codec import (
     state_schema,
 )
 from airflow_provider_ckpt.codec.source_log import OpaqueFile
+from airflow_provider_ckpt.errors import MalformedEntryError
 
 
 class Encodable(Protocol):
@@ -40,12 +44,12 @@ def decode(name: str, data: bytes) -> Encodable:
     """
     place = layout.parse(name)
     if isinstance(place, layout.LogEntry):  # nearly all that is ever read of a fleet
-        return offset_log.decode(data, name) if place.log == layout.OFFSETS else commit_log.decode(data, name)
+        return _log_entry(offset_log.decode if place.log == layout.OFFSETS else commit_log.decode, name, data)
     match place:
         case layout.QueryMetadataFile():
             return query_metadata.decode(data, name)
         case layout.SourceLogEntry():
-            return source_log.decode(data, name)
+            return _log_entry(_source_log, name, data)
         case layout.InitialOffsetFile():
             return source_log.decode_initial_offset_file(data, name)
         case layout.SinkLogEntry():
@@ -60,3 +64,24 @@ def decode(name: str, data: bytes) -> Encodable:
             return checksum.decode_spark(data, name)
         case _:
             return OpaqueFile(data)
+
+
+def _source_log(data: bytes, name: str) -> Encodable:
+    """A log of a file source that begins with an empty line is malformed; any other file is its source's own matter."""
+    entry = source_log.decode(data, name)
+    if isinstance(entry, OpaqueFile) and data[:1] <= b" " and _LOG_AFTER_LINES.match(data):
+        raise MalformedEntryError("the first line is no log version", name=name, spark_error="MALFORMED_LOG_FILE")
+    return entry
+
+
+_LOG_AFTER_LINES = re.compile(rb"[\t ]*\r?\n\s*v1\s+\{")
+
+
+def _log_entry(read: Callable[[bytes, str], Encodable], name: str, data: bytes) -> Encodable:
+    try:
+        return read(data, name)
+    except MalformedEntryError as error:
+        why = empty_lines.why_malformed(error, data, lambda plain: read(plain, name))
+        if why is error:
+            raise
+        raise why from None

@@ -15,6 +15,7 @@ from typing import Any
 
 from airflow_provider_ckpt.codec import jvm_text
 from airflow_provider_ckpt.codec.closing import CLOSING
+from airflow_provider_ckpt.codec.empty_lines import is_empty
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.codec.verbatim import Verbatim, remember
 from airflow_provider_ckpt.codec.versions import parse_version
@@ -108,17 +109,30 @@ class OffsetSeq(Verbatim):
         return dict(self.offsets).get(source_id)
 
     @property
-    def blank_lines(self) -> int:
-        """How many lines after the first offset are empty at the end, as editors leave them.
+    def empty_lines(self) -> tuple[int, ...]:
+        """Which lines of the file, counted from 1, are empty although Spark leaves none so.
 
-        Version 1 counts each of them as a source; version 2 has no such lines.
+        Version 1 counts each of them after the second as a source, and takes an empty second line for the metadata,
+        which is a source then. Version 2 has no such lines. One source alone may have an offset without a text.
         """
-        blank = 0
-        for _, offset in reversed(self.offsets[1:] if self.version == 1 else ()):
-            if offset is None or jvm_text.trim(offset.json):
-                break
-            blank += 1
-        return blank
+        if self.version > 1:
+            return ()
+        empty = [number for number, (_, offset) in enumerate(self.offsets, 3) if offset and is_empty(offset.json)]
+        if len(empty) == len(self.offsets):
+            return tuple(empty[1:])
+        first = next(offset for number, (_, offset) in enumerate(self.offsets, 3) if number not in empty)
+        moved = self.metadata is None and first is not None and _is_metadata(first.json)
+        return (2, *empty) if moved else tuple(empty)
+
+    def without_empty_lines(self) -> OffsetSeq:
+        """The entry as it was before somebody left empty lines in it; the same one where there is none."""
+        if not (empty := self.empty_lines):
+            return self
+        given = [offset for number, (_, offset) in enumerate(self.offsets, 3) if number not in empty]
+        metadata = self.metadata
+        if empty[0] == 2 and (moved := given.pop(0)) is not None:
+            metadata = _decode_metadata(moved.json, self.version, "")
+        return OffsetSeq(self.version, metadata, tuple((str(at), offset) for at, offset in enumerate(given)))
 
     def _serialise(self) -> bytes:
         if self.version >= 2 and self.metadata is None:
@@ -179,6 +193,16 @@ def _decode_offsets(lines: Iterator[str], version: int, name: str) -> tuple[tupl
             )
         offsets[source_id] = _offset(text)
     return tuple(offsets.items())
+
+
+def _is_metadata(text: str) -> bool:
+    """Whether the line of a source is the line that Spark writes before it."""
+    if f'"{_WATERMARK}"' not in text or f'"{_TIMESTAMP}"' not in text:
+        return False
+    try:
+        return _decode_metadata(text, 1, "") is not None
+    except MalformedEntryError:
+        return False
 
 
 def _offset(text: str) -> SourceOffset | None:

@@ -16,7 +16,7 @@ from airflow_provider_ckpt.codec.commit_log import CommitMetadata
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.restart.deploy import DeploySpec
 from airflow_provider_ckpt.restart.hints import NEW_LOCATION
-from airflow_provider_ckpt.restart.sources import COMPARED, count_fits, empty_lines, source_findings, types_fit
+from airflow_provider_ckpt.restart.sources import COMPARED, count_fits, lines_of_no_source, source_findings, types_fit
 
 STATE_FORMAT = "spark.sql.streaming.stateStore.checkpointFormatVersion"
 _MAX_SUPPORTED = "INVALID_LOG_VERSION.MAX_SUPPORTED_VERSION"
@@ -136,7 +136,7 @@ def entry_before_newest(view: CheckpointView, deploy: DeploySpec) -> Iterator[Fi
         name = layout.offset_entry(before)
         yield from _damaged(view, name)
         if (entry := entry_before(view)) is not None:
-            yield from empty_lines(view, before, entry, deploy)
+            yield from lines_of_no_source(view, before, deploy)
         if entry is not None and deploy.sources is not None:
             if entry.version == 1:
                 yield from count_fits(entry, name, before, view, deploy)

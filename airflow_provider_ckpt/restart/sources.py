@@ -9,7 +9,7 @@ from dataclasses import replace
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks import sources
 from airflow_provider_ckpt.checks.findings import Finding
-from airflow_provider_ckpt.checks.logs import blank_line, entry_before, newest_entry
+from airflow_provider_ckpt.checks.logs import empty_line, entry_before, newest_entry
 from airflow_provider_ckpt.codec import layout, registered_kinds
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.codec.source_kinds import KINDS
@@ -101,7 +101,7 @@ def newest_sources(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding
     entry, batch_id = newest_entry(view), view.latest_planned
     if entry is None or batch_id is None:
         return
-    yield from empty_lines(view, batch_id, entry, deploy)
+    yield from lines_of_no_source(view, batch_id, deploy)
     if deploy.sources is None:
         return
     if entry.version == 1:
@@ -201,7 +201,7 @@ def count_fits(
     entry: OffsetSeq, name: str, batch_id: int | None, view: CheckpointView, deploy: DeploySpec
 ) -> Iterator[Finding]:
     """CKPT210: an entry of version 1 has a line for each source; lines that are empty are none's."""
-    declared, recorded = len(deploy.sources or ()), len(entry.offsets) - entry.blank_lines
+    declared, recorded = len(deploy.sources or ()), len(entry.offsets)
     if recorded != declared:
         yield Finding(
             "CKPT210",
@@ -221,10 +221,11 @@ def count_fits(
         )
 
 
-def empty_lines(view: CheckpointView, batch_id: int, entry: OffsetSeq, deploy: DeploySpec) -> Iterator[Finding]:
-    """CKPT107: what an editor has left at the end of an entry, which Spark counts before anything else of it."""
-    if entry.blank_lines:
-        found = blank_line(view, batch_id, entry, stops=True)
+def lines_of_no_source(view: CheckpointView, batch_id: int, deploy: DeploySpec) -> Iterator[Finding]:
+    """CKPT107: what an editor has left in an entry, which Spark counts before anything else of it."""
+    entry = view.entries[layout.offset_entry(batch_id)]
+    if isinstance(entry, OffsetSeq) and entry.empty_lines:
+        found = empty_line(view, batch_id, entry, stops=True)
         is_counted = deploy.sources is not None and len(deploy.sources) == len(entry.offsets)
         yield replace(found, spark_error=None) if is_counted else found
 

@@ -32,8 +32,8 @@ def problem_of_entry(entry: Encodable) -> str | None:
         return "is cut off: the offset has no end"
     if not isinstance(entry, OffsetSeq):
         return None
-    if entry.blank_lines:
-        return "ends with an empty line, which Spark takes for a source"
+    if entry.empty_lines:
+        return "has an empty line, which Spark takes for a source"
     if not entry.offsets:
         return "is cut off: it has no offset of any source"
     cut = next((source_id for source_id, offset in entry.offsets if offset and not _is_whole(offset.json)), None)

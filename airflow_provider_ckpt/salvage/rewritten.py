@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from airflow_provider_ckpt import codec
 from airflow_provider_ckpt.codec import Encodable, layout
 from airflow_provider_ckpt.codec.checksum import HadoopChecksum
+from airflow_provider_ckpt.codec.empty_lines import without_empty_lines
 from airflow_provider_ckpt.errors import CheckpointFormatError
 from airflow_provider_ckpt.salvage.entries import problem_of_entry
 from airflow_provider_ckpt.salvage.neighbours import problem_beside
@@ -62,7 +63,8 @@ def _forms(data: bytes, most: int) -> Iterator[str]:
         return
     text = text.rstrip(_AT_THE_END.decode())
     version, newline, rest = text.replace("\r\n", "\n").replace("\r", "\n").partition("\n")
-    yield from dict.fromkeys((text, f"{version}{newline}{rest}", f"{version.strip()}{newline}{rest}"))
+    forms = (text, f"{version}{newline}{rest}", f"{version.strip()}{newline}{rest}")
+    yield from dict.fromkeys((*forms, *(plain for form in forms for plain in without_empty_lines(form))))
 
 
 def _unzipped(data: bytes, most: int) -> bytes:

@@ -23,6 +23,8 @@ TEXTS = {
     "named": ("offsets/{N}",),
     "rate": ("offsets/{N}",),
 }  # fmt: skip
+#: How many lines the offset entries of a base have.
+LINES = {"file": 3, "two": 4, "offset-v2": 3, "named": 4, "rate": 3, "agg-hdfs": 3}
 #: A text file that was written by another program.
 RECODED = ("prefix {} efbbbf", "gzip {}", "recode {} utf-16", "recode {} utf-16-le", "zeros {}", "crlf {}")
 #: How else a version may be spelt.
@@ -99,6 +101,7 @@ def form_cases() -> Iterator[Case]:
     yield from (_asked("file", (f"line commits/{{N}} 1 {_quoted(text)}",)) for text in COMMITS)
     yield from (_asked("file", (f"text metadata {_quoted(text)}",)) for text in IDS)
     yield from _names_of_errors()
+    yield from _lines_between()
 
 
 def _asked(base: str, lines: Iterable[str], **more: str) -> Case:
@@ -122,6 +125,31 @@ def _classes() -> Iterator[Case]:
     for key in ("checkpointFileManagerClass", "commitProtocolClass"):
         for base in ("file", "agg-hdfs"):
             yield Case(base, (), confs={f"spark.sql.streaming.{key}": "com.databricks.Other"}, newest_spark_only=True)
+
+
+def _lines_between() -> Iterator[Case]:
+    """Lines that are empty, or of blanks alone, before the last one of a file."""
+    for base, lines in LINES.items():
+        for name, at, text in itertools.product(("offsets/{N}", "offsets/{N-1}"), range(lines), ("", " ", "\t")):
+            line = f"insert {name} {at} '{text}'"
+            yield _asked(base, (line,))
+            if not text:
+                yield _asked(base, (line, "drop commits/{N}"))
+    for at in (0, 1):
+        for base, name in (("file", "commits/{N}"), ("agg-hdfs", "commits/{N}"), ("agg-v2", "commits/{N}"),
+                           ("file", "sources/0/{N}"), ("file-12", "sources/0/9.compact"), ("file", "metadata"),
+                           ("file", "../output/_spark_metadata/{N}")):  # fmt: skip
+            yield from (_asked(base, (f"insert {name} {at} '{text}'",)) for text in ("", " "))
+            if name.startswith("sources"):
+                yield _asked(base, (f"insert {name} {at} ''", "drop commits/{N}"))
+    twice = "insert offsets/{N} 2 ''"
+    yield _asked("two", (twice, twice))
+    yield _asked("two", (twice, "append offsets/{N} 0a0a"))
+    yield _asked("two", (twice, "insert offsets/{N-1} 2 ''"))
+    yield _asked("file", (twice, "insert offsets/{N-1} 2 ''", "drop commits/{N}"))
+    yield _asked("file", (twice,), query="copy-file-and-rate")
+    yield _asked("file", (twice,), query="copy-two")
+    yield _asked("file", (twice, "drop commits/{N}"), query="copy-two")
 
 
 def _names_of_errors() -> Iterator[Case]:

@@ -30,6 +30,7 @@ pattern. Unless a verb says otherwise, an edit takes the Hadoop checksum file aw
 | confs NAME none | takes every conf away |
 | watermark NAME MS | sets the watermark of an offset entry or a commit |
 | line NAME I TEXT | replaces line I, or adds it; ``absent`` removes it |
+| insert NAME I TEXT | puts a line before line I |
 | owner NAME UID MODE | gives a file to another user, with these bits |
 | litter NAME WHAT | lays foreign files into directories (``junk``), or ``copies`` of a file beside it (``tools.py``) |
 | tool . NAME | leaves the checkpoint as a tool does that copies it (``tools.py``) |
@@ -167,6 +168,10 @@ def _line(path: Path, index: str, text: str) -> None:
     _edit_lines(path, edit)
 
 
+def _insert(path: Path, index: str, text: str) -> None:
+    _edit_lines(path, lambda lines: lines.insert(int(index), text))
+
+
 def _stale(path: Path) -> None:
     text = path.read_text()
     path.write_text(text.replace('{"', '{ "', 1))
@@ -213,6 +218,7 @@ _VERBS: dict[str, Callable[..., object]] = {
     "confs": _confs,
     "watermark": _watermark,
     "line": _line,
+    "insert": _insert,
     "stale": _stale,
     "litter": litter,
     "tool": lambda path, name: TOOLS[name](path),

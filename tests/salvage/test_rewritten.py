@@ -29,6 +29,11 @@ FORMS = {
     "UTF-16 without a mark": lambda data: data.decode().encode("utf-16-le"),
     "a space after the version": lambda data: data.replace(b"\n", b" \n", 1),
     "zero bytes at the end": lambda data: data + bytes(100),
+    "an empty first line": lambda data: b"\n" + data,
+    "an empty second line": lambda data: data.replace(b"\n", b"\n\n", 1),
+    "an empty line before the last": lambda data: b"\n\n".join(data.rsplit(b"\n", 1)),
+    "a line of blanks before the last": lambda data: b"\n \t\n".join(data.rsplit(b"\n", 1)),
+    "empty lines everywhere": lambda data: b"\n\n" + data.replace(b"\n", b"\r\n\r\n") + b"\r\n\r\n",
 }
 
 
