@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import logging
 import os
 import shutil
@@ -17,7 +18,9 @@ from hypothesis import HealthCheck, settings
 from tests.goldens import Goldens
 from tests.tiers import NEEDS_MORE, NOT_UNIT, SERVICES, SWEEPS, TESTS
 
-os.environ.setdefault("AIRFLOW_HOME", tempfile.mkdtemp(prefix="airflow-"))  # read when airflow is imported
+if "AIRFLOW_HOME" not in os.environ:  # read when airflow is imported
+    os.environ["AIRFLOW_HOME"] = tempfile.mkdtemp(prefix="airflow-")
+    atexit.register(shutil.rmtree, os.environ["AIRFLOW_HOME"], ignore_errors=True)
 os.environ.setdefault("AIRFLOW__CORE__LOAD_EXAMPLES", "False")
 
 #: Sparks that run for seconds do not pay for the second compiler of the JVM, nor for parallel collectors.

@@ -6,6 +6,7 @@ Each command is in a module that is loaded when it is called, with all that it n
 from __future__ import annotations
 
 import re
+import signal
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -161,7 +162,15 @@ def cli() -> None:
 def main() -> None:
     """The entry point."""
     take_over()
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) == signal.SIG_DFL:  # under nohup SIGHUP is ignored, and stays so
+            signal.signal(number, _end)
     sys.exit(run(sys.argv[1:]))
+
+
+def _end(number: int, _: object) -> None:
+    """End as at Ctrl-C: temporary directories, which may hold a whole state, and locks do not stay."""
+    sys.exit(128 + number)
 
 
 def run(arguments: Sequence[str], shown: Sequence[str] | None = None) -> int:

@@ -232,6 +232,8 @@ def world() -> Iterator[World]:
     """A query in a directory of its own, and its clock as everybody's."""
     root = tempfile.mkdtemp(prefix="history-")
     made = World(Path(root))
-    with mock.patch.object(poll, "now_ms", lambda: made.now_ms):
-        yield made
-    shutil.rmtree(root)
+    try:
+        with mock.patch.object(poll, "now_ms", lambda: made.now_ms):
+            yield made
+    finally:
+        shutil.rmtree(root)
