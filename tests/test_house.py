@@ -30,8 +30,8 @@ CHANGING = {"backup", "change", "rollback", "reset", "fleet", "waiting", "positi
 @pytest.mark.parametrize(
     ("command", "modules", "rooms"),
     [
-        ("show", NEVER | {"concurrent", "zipfile", "socket"}, CHANGING | {"checks", "restart"}),
-        ("log", NEVER | {"concurrent", "zipfile", "socket"}, CHANGING | {"checks", "restart"}),
+        ("show", NEVER | {"socket"}, CHANGING),
+        ("log", NEVER | {"socket"}, CHANGING),
         ("check", NEVER | {"socket"}, CHANGING),
         ("gate", NEVER | {"socket"}, CHANGING),
     ],

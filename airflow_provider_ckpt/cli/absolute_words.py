@@ -101,5 +101,5 @@ def _of_setting(text: str) -> str:
 PLACES: Mapping[str, Callable[[str], str]] = {
     **dict.fromkeys(("LOC", "ROOT", "ROOT/ID", "ROOT...", "URI", "URL", "FILE"), absolute_location),
     **dict.fromkeys(("TYPE[:URI]", "file:URI"), absolute_sink),
-    **dict.fromkeys(("ID=TYPE:PLACE", "ID=TYPE[:PLACE]", "NAME=TYPE[:PLACE]"), absolute_source),
+    **dict.fromkeys(("ID=TYPE:PLACE", "ID=TYPE[:PLACE]", "NAME=TYPE:PLACE", "NAME=TYPE[:PLACE]"), absolute_source),
 }

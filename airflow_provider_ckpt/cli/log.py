@@ -7,21 +7,25 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from airflow_provider_ckpt.checkpoint.observe import observe
+from airflow_provider_ckpt.cli.light_check import light_check, say_light_check
 from airflow_provider_ckpt.cli.options import Whole, directories, examples, open_store, shared, source_types
 from airflow_provider_ckpt.cli.render import print_json, print_tables, say, when
 from airflow_provider_ckpt.documents import FORMAT_VERSION
-from airflow_provider_ckpt.errors import CheckpointNotFoundError
+from airflow_provider_ckpt.errors import CheckpointMovedError, CheckpointNotFoundError
 from airflow_provider_ckpt.history.compare import read_between, source_ids
 from airflow_provider_ckpt.history.read_files import FileLogs
 from airflow_provider_ckpt.history.read_logs import list_log, one_after_the_other, read_batches
 from airflow_provider_ckpt.history.rows import BatchRow, Origin, rows_of
 from airflow_provider_ckpt.report.tables import Table
+from airflow_provider_ckpt.storage.store import Store
 
 if TYPE_CHECKING:
     from airflow_provider_ckpt.documents.positions import (
         BatchFields,
         DiffDocument,
         FileFields,
+        LightCheckFields,
         LogDocument,
         SourceAdvanceFields,
     )
@@ -81,16 +85,32 @@ def log(
     if with_files:
         logs = FileLogs(store)
         rows = [{**row, "files": _files(logs, row["sources"])} for row in rows]
+    checked = _checked(store)
     if as_json:
-        document: LogDocument = {"format_version": FORMAT_VERSION, "location": store.location, "batches": rows}
+        document: LogDocument = {
+            "format_version": FORMAT_VERSION,
+            "location": store.location,
+            "batches": rows,
+            "checked": checked,
+        }
         print_json(document)
         return
     columns = ("batch", "committed", "planned at", "watermark", "advanced")
     print_tables([Table(store.location, columns, tuple(map(_batch_row, rows)))])
     if batch_id is None and len(wanted) < len(listing.batches):
         say(f"The newest {len(wanted):,} of {len(listing.batches):,} batches; --last BATCHES shows more.")
+    if checked is not None:
+        say_light_check(store.location, checked)
     if with_files:
         _print_files([(row["batch_id"], *file.values()) for row in rows for file in row["files"] or ()], "batch")
+
+
+def _checked(store: Store) -> LightCheckFields | None:
+    """What the rules say of the newest entries; None when they went while they were read."""
+    try:
+        return light_check(observe(store))
+    except CheckpointMovedError:
+        return None
 
 
 def _files(logs: FileLogs, sources: Sequence[SourceAdvanceFields]) -> list[FileFields]:

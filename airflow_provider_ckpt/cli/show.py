@@ -11,6 +11,7 @@ import click
 from airflow_provider_ckpt.checkpoint.contents import listed_shortly, unknown_names
 from airflow_provider_ckpt.checkpoint.observe import closed_by, observe, without_closing
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
+from airflow_provider_ckpt.cli.light_check import light_check, say_light_check
 from airflow_provider_ckpt.cli.options import directories, examples, open_store, opening, shared
 from airflow_provider_ckpt.cli.render import print_json, print_tables, say, when
 from airflow_provider_ckpt.cli.sources import AskedSources, asked_sources, asking
@@ -22,7 +23,7 @@ from airflow_provider_ckpt.times import duration_text
 from airflow_provider_ckpt.visible import visible
 
 if TYPE_CHECKING:
-    from airflow_provider_ckpt.documents.positions import LagSummaryFields, ShowDocument
+    from airflow_provider_ckpt.documents.positions import LagSummaryFields, LightCheckFields, ShowDocument
     from airflow_provider_ckpt.positions.lag import SourceLag
 
 
@@ -49,7 +50,7 @@ def show(location: str, with_confs: bool, storage_options: tuple[str, ...], as_j
         seen = observe(store)
         view, closed = without_closing(seen), closed_by(seen)
         lag = None if asked is None else _lag(view, store, asked, opening(storage_options))
-        document = _summary(view, lag, is_closed=closed is not None)
+        document = _summary(view, lag, light_check(seen), is_closed=closed is not None)
     except CheckpointFormatError as error:
         listed = f"To list all damage: ckpt check --deep {quote(store.location)}"
         error.hint = f"{error.hint.rstrip('.')}. {listed}" if error.hint else listed
@@ -67,6 +68,7 @@ def show(location: str, with_confs: bool, storage_options: tuple[str, ...], as_j
             *([] if lag is None else _lag_tables(lag)),
         ]
     )
+    say_light_check(view.location, document["checked"])
     if with_confs:
         say("Once-only confs", bold=True)
         for name, value in sorted(document["confs"].items()):  # no table: names and classes are copied whole
@@ -141,7 +143,9 @@ def _lag_tables(lag: Sequence[SourceLag]) -> list[Table]:
     return tables
 
 
-def _summary(view: CheckpointView, lag: Sequence[SourceLag] | None, *, is_closed: bool) -> ShowDocument:
+def _summary(
+    view: CheckpointView, lag: Sequence[SourceLag] | None, checked: LightCheckFields, *, is_closed: bool
+) -> ShowDocument:
     newest = view.latest_offset_seq
     committed = view.latest_committed
     commit = view.commit(committed) if committed is not None else None
@@ -169,6 +173,7 @@ def _summary(view: CheckpointView, lag: Sequence[SourceLag] | None, *, is_closed
         ],
         "lag": None if lag is None else _summaries(lag),
         "confs": dict(metadata.conf) if metadata else {},
+        "checked": checked,
     }
 
 

@@ -66,6 +66,16 @@ class LagSummaryFields(_UnreadFields):
     notes: Annotated[list[str], "what the numbers leave out, or why there are none"]
 
 
+class LightCheckFields(TypedDict):
+    """What the rules found in the few files that a command has read; `ckpt check` has the findings themselves."""
+
+    errors: Annotated[int, "number of errors"]
+    warnings: Annotated[int, "number of warnings"]
+    notes: Annotated[int, "number of notes"]
+    codes: Annotated[list[str], "rule codes, those of the worst findings first"]
+    unknown: Annotated[list[str], "what was not judged, because it was not read"]
+
+
 class ShowDocument(Document):
     """The position of a query."""
 
@@ -89,6 +99,7 @@ class ShowDocument(Document):
     sources: Annotated[list[SourcePositionFields], "the offsets of each source"]
     lag: Annotated[list[LagSummaryFields] | None, "how far the query is behind each source; null without `--source`"]
     confs: Annotated[dict[str, str | None], "once-only confs that the offset log holds"]
+    checked: Annotated[LightCheckFields, "what the rules found in what was read for this"]
 
 
 class SourceShownFields(TypedDict):
@@ -166,6 +177,7 @@ class LogDocument(Document):
 
     location: Annotated[str, "URI of the checkpoint"]
     batches: Annotated[list[BatchFields], "batches, oldest first"]
+    checked: Annotated[LightCheckFields | None, "what the rules found in the newest entries; null when they had gone"]
 
 
 class DiffDocument(Document):

@@ -15,7 +15,8 @@ def test_a_closed_checkpoint_is_shown_and_said_to_be_closed(golden, capsys):
     newest = before["latest_planned_batch"]
     (checkpoint / f"offsets/{newest + 1}").write_bytes(CLOSING)
     assert run(["show", str(checkpoint), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {**before, "closed": True}
+    found = {**before["checked"], "errors": 1, "codes": ["CKPT103"]}
+    assert json.loads(capsys.readouterr().out) == {**before, "closed": True, "checked": found}
     assert run(["show", str(checkpoint)]) == 0
     said = " ".join("".join(capsys.readouterr()).split())
     assert f"offsets/{newest + 1} closes this checkpoint: a change by ckpt has not ended" in said
