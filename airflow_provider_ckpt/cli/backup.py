@@ -82,7 +82,7 @@ if TYPE_CHECKING:
 @click.option(
     "--quick",
     is_flag=True,
-    help="Do not read state files to judge them, so that S3 copies them by itself. ckpt verify judges them later.",
+    help="Copy state files without reading them; inside S3 the server then copies them. ckpt verify judges them later.",
 )
 @click.option(
     "--tag", "tags", multiple=True, metavar="NAME", help="Tag for ckpt prune --keep-tag. Can be given more than once."
@@ -200,8 +200,8 @@ def backups(root: str, allow_empty: bool, storage_options: tuple[str, ...], as_j
 @click.option(
     "--query-id",
     metavar="ID",
-    help="Use the latest backup of this query, and see that a named one is of it. Required for the latest "
-    "of a root that has backups of several queries.",
+    help="Use the latest backup of this query, or check that the backup of BACKUP_ID is of this query. Needed "
+    "without BACKUP_ID where the root has backups of several queries.",
 )
 @click.option(
     "--rehearse", is_flag=True, help="Also restore the backup to a scratch directory and let Spark open it there."
@@ -283,8 +283,8 @@ def verify(
 @click.option(
     "--query-id",
     metavar="ID",
-    help="Use the latest backup of this query, and see that a named one is of it. Required for the latest "
-    "of a root that has backups of several queries.",
+    help="Use the latest backup of this query, or check that the backup of BACKUP_ID is of this query. Needed "
+    "without BACKUP_ID where the root has backups of several queries.",
 )
 @click.option(
     "--new-query-id",

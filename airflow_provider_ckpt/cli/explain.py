@@ -86,12 +86,12 @@ def explain(
     """Explain an error of a query, or a rule: the cause, the evidence on a checkpoint, and what repairs it.
 
     Give a stack trace, a log, an error condition, a message or a rule code. - reads the text from standard input.
-    Without any, all rules are listed. The last word is the location of the checkpoint when it begins with a scheme such
-    as s3://, with / or with ./ and has no white space, or when it is a directory; behind -, a condition or a code also
-    with white space. The checkpoint is only read.
+    Without any, all rules are listed. The last word is the location of the checkpoint when it is a directory, or when
+    it begins with a scheme such as s3://, with / or with ./ and has no white space. After -, a condition or a code it
+    may have white space. The checkpoint is only read.
 
-    Exit code 1 when nothing in the text is known, or when code of the query fails in the same words and nothing shows
-    that it was the checkpoint.
+    Exit code 1 when nothing in the text is known, or when code of the query may have failed in the same words and
+    nothing shows that the cause is in the checkpoint.
     """
     texts, location = _split(words)
     codes = [text.strip().upper() for text in texts if _CODE.fullmatch(text.strip())]

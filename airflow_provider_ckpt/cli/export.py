@@ -74,7 +74,7 @@ def export(
     """Print the position of a query so that another reader begins right after the batch.
 
     With --to-cluster it is the position in another cluster: no unread record comes before it, and stderr says how many
-    offsets are read again at most. Stop the query first, or it goes on meanwhile.
+    offsets are read again at most. Stop the query first: one that runs reads on behind this position.
     """
     source_id, _, place = (source or "").partition("=")
     wants_other = is_wanted(form, place, said)

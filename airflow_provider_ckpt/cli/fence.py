@@ -54,8 +54,8 @@ def fence(
 ) -> None:
     """Stop a query that cannot be reached, at its next batch, by Spark's own rule.
 
-    The offset entry of its next batch is created exclusively, as that of an empty batch: the query stops with
-    CONCURRENT_STREAM_LOG_UPDATE, and the next start goes on behind it. ckpt undo takes it back.
+    ckpt creates the offset entry of its next batch first, as an empty batch: the query stops with
+    CONCURRENT_STREAM_LOG_UPDATE, and its next start continues after that batch. ckpt undo takes it back.
     """
     stores = Stores.of(location, opening(storage_options), undo=undo_root)
     if not execute:

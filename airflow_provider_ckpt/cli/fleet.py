@@ -143,7 +143,7 @@ def fleet(
     With --spark-version or --conf the restart of each checkpoint is forecast, as by ckpt gate. With --source or
     --sources-file the sources are asked how far each query is behind, and what its restart would lose; one connection
     to a broker serves all queries. The first line names what was not judged because it was neither declared nor read;
-    that is never a pass.
+    the decision is then not pass.
     Exit code 1 when there is an error, a decision to block, or a directory or a source that could not be read; 3 when
     there is no checkpoint. Directories that --depth leaves out are counted, and change no exit code. Of a flow of a
     declarative pipeline only the newest version is checked; the others are listed as replaced. With --json the rows

@@ -166,7 +166,7 @@ def gate(
     """Forecast what Spark will do when this deploy restarts on this checkpoint.
 
     The decision is pass, warn or block. Exit code 1 when it is block, or with --fail-on warn when it is not pass. The
-    first line names what was not judged because it was neither declared nor read; that is never a pass.
+    first line names what was not judged because it was neither declared nor read; the decision is then not pass.
     """
     deploy = _declare(_read_deploy(conf_file, open_store(location, storage_options).location), confs, **said)
     config = dict(pairs(kafka_config, "--kafka-config"))

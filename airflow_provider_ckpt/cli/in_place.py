@@ -49,8 +49,8 @@ def fencing(command: Command) -> Command:
     return click.option(
         "--fence",
         is_flag=True,
-        help="Fence the checkpoint first (ckpt fence), and require the fence in place of --i-know-it-is-stopped. It "
-        "stays when the change is not made.",
+        help="Fence the checkpoint first, as ckpt fence does; --i-know-it-is-stopped is then not needed. When the "
+        "change is refused after that, the fence stays.",
     )(waiting_for_batch(command))
 
 
@@ -64,7 +64,7 @@ def waiting_for_batch(command: Command) -> Command:
         show_default=True,
         metavar="DURATION",
         help="How long a fence waits for the commit of a batch in flight, such as 10m; a plain number is seconds. "
-        "Until then no Spark starts from the checkpoint; afterwards the fence is withdrawn.",
+        "While it waits, no Spark starts from the checkpoint; without a commit by then, the fence is withdrawn.",
     )(command)
 
 

@@ -74,9 +74,9 @@ def lag(
 ) -> int:
     """Show how far a query is behind its sources, and what its next batch reads.
 
-    Kafka is counted in offsets, of which there are at least as many as records; tables and directories in versions,
-    snapshots, files and bytes. Only committed batches count. With --max the exit code is 1 when the query is further
-    behind than that, and also where nobody can tell.
+    For Kafka it counts offsets, and there may be fewer records than offsets; for tables and directories it counts
+    versions, snapshots, files and bytes. Only committed batches count. With --max the exit code is 1 when the query is
+    further behind than that, and also where nobody can tell.
     """
     if as_json and document not in (None, "json"):
         raise click.UsageError(f"give either --json or --format {document}")

@@ -42,8 +42,8 @@ def searching_readers(command: Command) -> Command:
         shell_complete=directories,
         multiple=True,
         metavar="ROOT",
-        help="Root below which to search for checkpoints that have read what is dropped, beside those in the directory "
-        "of this one. Can be given more than once.",
+        help="Also search below this root for checkpoints of other queries that have read what is dropped. The "
+        "directory that holds this checkpoint is always searched. Can be given more than once.",
     )(command)
 
 
@@ -223,7 +223,8 @@ def undo(
     plan_file: str | None,
     **how: Any,
 ) -> None:
-    """Undo the newest rollback, repartition or reset. Batches that the query has written since are dropped, and kept.
+    """Undo the newest change, such as a rollback or a reset. Batches that the query has written since are dropped, and
+    their files are kept.
 
     An undo cannot be undone: make the change again instead.
     """

@@ -26,7 +26,7 @@ from airflow_provider_ckpt.sinks.declared import parse_sink
     "backup_root",
     shell_complete=directories,
     metavar="ROOT",
-    help="Root of backups, in which files are searched for that the checkpoint lacks.",
+    help="Root of backups, where files that the checkpoint lacks are searched for.",
 )
 @with_sink
 @click.option(

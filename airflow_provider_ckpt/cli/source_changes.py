@@ -78,11 +78,12 @@ def sources(
     wait_s: float,
     **how: Any,
 ) -> None:
-    """Show the sources of a query; with --as say what those of the next query continue. ckpt undo takes it back.
+    """Show the sources of a query; with --as, set what each source of the next query continues. ckpt undo takes it
+    back.
 
     Sources are added, dropped, reordered and copied, get names or lose them, in place and without a new checkpoint.
-    Every source of the checkpoint must be named, by --as or by --drop. A query with state is refused where an operator
-    could come to the state of another one.
+    Every source of the checkpoint must be named, by --as or by --drop. A query with state is refused where a stateful
+    operator could get the state of another one.
     """
     require_consistent(how["plan_out"], how["approved_by"], execute=how["execute"])
     opener = opening(storage_options)
