@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Iterator
+from enum import EnumType
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +74,8 @@ def _signature(name: str, value: Any) -> str:
         parameters = list(inspect.signature(value).parameters.values())
     except ValueError:
         parameters = []
+    if isinstance(value, EnumType):  # what it says of itself is another thing in each Python
+        return f"    {name}(value)"
     words = list(map(_parameter, parameters))
     kinds = [parameter.kind for parameter in parameters]
     if inspect.Parameter.KEYWORD_ONLY in kinds and inspect.Parameter.VAR_POSITIONAL not in kinds:

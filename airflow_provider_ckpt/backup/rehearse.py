@@ -134,7 +134,7 @@ def rehearse(
 
 
 def _unread(view: CheckpointView) -> tuple[int, ...]:
-    places = (layout.parse(stored.name) for stored in view.below(layout.STATE))
+    places = (layout.parse(name) for name in view.names_below(layout.STATE))
     operators = {place.store_id.operator_id for place in places if isinstance(place, layout.StateFile)}
     return tuple(sorted(operators - view.operators.keys()))
 

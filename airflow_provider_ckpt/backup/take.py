@@ -68,6 +68,7 @@ from airflow_provider_ckpt.errors import (
     PlanError,
 )
 from airflow_provider_ckpt.storage.concurrency import OnStep, in_parallel, no_step
+from airflow_provider_ckpt.storage.packed import PackedObjects
 from airflow_provider_ckpt.storage.requests import drive
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.storage.stored_object import StoredObject
@@ -358,10 +359,12 @@ def _require_unchanged(checkpoint: Store, copier: Copier, view: CheckpointView, 
     """
     own = [name for name in chosen.names if copier.is_own(name)]
     directories = sorted({name.rpartition("/")[0] for name in own})
+    now = PackedObjects()
     if directories and not checkpoint.is_local:
         now = find_objects(checkpoint)
     else:
-        now = {name: stored for directory in directories for name, stored in checkpoint.ls(directory)[0].items()}
+        for directory in directories:
+            now.add(checkpoint.ls(directory)[0].values())
     copier.require_unchanged(own, now)
 
 

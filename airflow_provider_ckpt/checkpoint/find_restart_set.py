@@ -25,7 +25,7 @@ def find_restart_set(
 
 def operator_names(store: Store, view: CheckpointView, batch_id: int) -> tuple[str, ...]:
     """What Spark calls the stateful operators of a batch, as far as their metadata is there and can be read."""
-    names = (stored.name for stored in view.below(layout.STATE) if "/_" in stored.name)
+    names = (name for name in view.names_below(layout.STATE) if "/_" in name)
     places = [place for name in names if isinstance(place := layout.parse(name), layout.OperatorMetadataFile)]
     found = [
         drive(operator_metadata(view, operator_id, batch_id), store.head)

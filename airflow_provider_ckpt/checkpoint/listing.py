@@ -13,6 +13,7 @@ from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.errors import StoreError
 from airflow_provider_ckpt.storage.drivers import unreachable
+from airflow_provider_ckpt.storage.packed import PackedObjects
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.storage.stored_object import StoredObject
 
@@ -96,7 +97,7 @@ def _is_below_operator(name: str) -> bool:
     return name.count("/") > 1 and layout.operator_of(name) is not None
 
 
-def list_tree(store: Store) -> tuple[dict[str, StoredObject], set[str]]:
+def list_tree(store: Store) -> tuple[PackedObjects, set[str]]:
     """Every object, links among them, and every directory: in an object store one with objects.
 
     A directory of others that cannot be listed is unreachable. Raises StoreError for one of Spark.
@@ -104,7 +105,7 @@ def list_tree(store: Store) -> tuple[dict[str, StoredObject], set[str]]:
     if not store.is_local:
         objects = store.find()
         return objects, {name.rpartition("/")[0] for name in objects}
-    objects, directories = {}, [""]
+    objects, directories = PackedObjects(), [""]
     for directory in directories:  # which grows meanwhile
         try:
             found, below = store.ls(directory, into_links=False)
@@ -112,13 +113,12 @@ def list_tree(store: Store) -> tuple[dict[str, StoredObject], set[str]]:
             if not _is_beside(error, directory):
                 raise
             found, below = {f"{directory}/": StoredObject(f"{directory}/", 0, None, "", is_unreachable=True)}, []
-        objects.update(found)
-        objects.update(unreachable(below, store.fs))
+        objects.add((found | unreachable(below, store.fs)).values())
         directories.extend(filter(store.can_name, below))
     return objects, set(directories)
 
 
-def find_objects(store: Store) -> dict[str, StoredObject]:
+def find_objects(store: Store) -> PackedObjects:
     """Every object, as :func:`list_tree` shows them. Raises StoreError."""
     try:
         return store.find()

@@ -22,6 +22,7 @@ from airflow_provider_ckpt.errors import (
     PlanError,
 )
 from airflow_provider_ckpt.storage.drivers import unreachable
+from airflow_provider_ckpt.storage.packed import PackedObjects
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.storage.stored_object import StoredObject
 
@@ -57,7 +58,7 @@ def _observe_once(store: Store, deep: bool, batch_id: int | None, listing: Direc
     own: set[str] = {"", *(listing.directories & layout.TOP_DIRECTORIES)}
     if deep:
         found, directories = list_tree(store)
-        objects = {**objects, **found}
+        objects = found | {name: stored for name, stored in objects.items() if name not in found}
         folders.update(name for name in directories if isinstance(layout.parse(name), _FILES))
         own.update(directories)
         written_since = [name for name in _entries_to_read(objects, batch_id) if name not in {**entries, **damaged}]
@@ -68,7 +69,8 @@ def _observe_once(store: Store, deep: bool, batch_id: int | None, listing: Direc
     unnamed = {} if deep else unreachable(listing.directories, store.fs)
     unnamed = {name: odd for name, odd in unnamed.items() if not any(each.startswith(name) for each in objects)}
     linked = {name for name in listing.directories if "/" not in name and store.can_name(name) and store.is_link(name)}
-    objects = {**objects, **unnamed, **{name: StoredObject(name, 0, None, "", True) for name in linked}}
+    odd = {**unnamed, **{name: StoredObject(name, 0, None, "", True) for name in linked}}
+    objects = objects | odd if isinstance(objects, PackedObjects) else {**objects, **odd}
     return CheckpointView(
         location=store.location,
         observed_at_ms=listing.listed_at_ms,

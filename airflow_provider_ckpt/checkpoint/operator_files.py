@@ -36,17 +36,17 @@ def operator_files(view: CheckpointView, batch_id: int) -> Generator[str, bytes,
     """
     whole = OperatorFiles()
     schemas, newest = [], dict[int, tuple[int, str]]()
-    for stored in view.below(layout.STATE):
-        place = layout.parse(stored.name) if "/_" in stored.name else None  # most are state files
+    for name in view.names_below(layout.STATE):
+        place = layout.parse(name) if "/_" in name else None  # most are state files
         if not isinstance(place, layout.OperatorMetadataFile | layout.StateSchemaFile):
             continue
         if place.batch_id is not None and place.batch_id > batch_id:
             continue
-        whole.names.append(stored.name)
+        whole.names.append(name)
         if isinstance(place, layout.OperatorMetadataFile) and place.batch_id is not None:
-            newest[place.operator_id] = max(newest.get(place.operator_id, (-1, "")), (place.batch_id, stored.name))
+            newest[place.operator_id] = max(newest.get(place.operator_id, (-1, "")), (place.batch_id, name))
         elif isinstance(place, layout.StateSchemaFile) and place.batch_id is None:
-            schemas.append(stored.name)
+            schemas.append(name)
         elif isinstance(place, layout.StateSchemaFile):
             newest.setdefault(place.operator_id, (-1, ""))
     for operator_id, (_, name) in sorted(newest.items()):
@@ -61,9 +61,9 @@ def operator_metadata(
 ) -> Generator[str, bytes, state_metadata.OperatorStateMetadata | None]:
     """What an operator says of itself; None where Spark did not write that (before 4.0), or it cannot be read."""
     written = {
-        -1 if place.batch_id is None else place.batch_id: stored.name
-        for stored in view.below(f"{layout.STATE}/{operator_id}/_metadata")
-        if isinstance(place := layout.parse(stored.name), layout.OperatorMetadataFile)
+        -1 if place.batch_id is None else place.batch_id: name
+        for name in view.names_below(f"{layout.STATE}/{operator_id}/_metadata")
+        if isinstance(place := layout.parse(name), layout.OperatorMetadataFile)
         and (place.batch_id is None or place.batch_id <= batch_id)
     }
     if not written:

@@ -7,7 +7,7 @@ and return their result. A backup answers by copying, a check by reading.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
@@ -24,7 +24,6 @@ from airflow_provider_ckpt.codec.commit_log import StateUniqueIds
 from airflow_provider_ckpt.codec.layout import StateFile, StateStoreId
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.errors import BatchNotRestorableError
-from airflow_provider_ckpt.storage.stored_object import StoredObject
 from airflow_provider_ckpt.untrusted.spans import missing_names
 
 
@@ -132,7 +131,7 @@ def _state_files(
     *,
     committed: bool,
 ) -> Reads[Chain]:
-    stores = _state_stores(view, broken)
+    stores = _StateStores(view, broken)
     whole = Chain()
     conf = _conf(view.offset_seq(batch_id))
     ids = (view.commit(batch_id).state_unique_ids if committed else None) or {}
@@ -142,7 +141,8 @@ def _state_files(
     expected = yield from _expected_stores(view, stores, batch_id, ids, whole)
     codec = conf.get(COMPRESSION_CODEC) or "lz4"
     codec = state_content.short_codec(codec) or codec
-    siblings = {store_id.operator_id: [file.kind for file in store.files] for store_id, store in stores.items()}
+    last = {store_id.operator_id: store_id for store_id in stores}
+    siblings = {operator_id: [file.kind for file in stores[store_id].files] for operator_id, store_id in last.items()}
     stores_of: dict[tuple[int, int], list[str]] = {}
     for store_id in expected:
         stores_of.setdefault((store_id.operator_id, store_id.partition), []).append(store_id.store)
@@ -169,25 +169,39 @@ def _conf(offsets: OffsetSeq) -> Mapping[str, str | None]:
     return offsets.metadata.conf if offsets.metadata else {}
 
 
-def _state_stores(view: CheckpointView, broken: Mapping[str, str]) -> dict[StateStoreId, StateStore]:
-    files: dict[StateStoreId, dict[StateFile, StoredObject]] = {}
-    tables: dict[StateStoreId, dict[str, StoredObject]] = {}
-    for stored in view.below(layout.STATE):
-        match layout.parse(stored.name):
-            case StateFile() as file:
-                files.setdefault(file.store_id, {})[file] = stored
-            case layout.StateTable(store_id):
-                tables.setdefault(store_id, {})[stored.name] = stored
-    return {
-        store_id: StateStore(
-            store_id,
-            files.get(store_id, {}),
-            tables.get(store_id, {}),
-            broken,
-            any(view.below(f"{layout.STATE}/{store_id.operator_id}/_stateSchema")),
-        )
-        for store_id in sorted(files.keys() | tables.keys())
-    }
+class _StateStores(Mapping[StateStoreId, StateStore]):
+    """The state stores of a checkpoint; what was listed of one is put together when it is asked for."""
+
+    def __init__(self, view: CheckpointView, broken: Mapping[str, str]) -> None:
+        self._view, self._broken = view, broken
+        places = map(layout.parse, view.names_below(layout.STATE))
+        ids = {place.store_id for place in places if isinstance(place, StateFile | layout.StateTable)}
+        self._ids = dict.fromkeys(sorted(ids))
+
+    def __getitem__(self, store_id: StateStoreId) -> StateStore:
+        self._ids[store_id]
+        view = self._view
+        store = StateStore(store_id, {}, {}, self._broken, _has_families(view, store_id.operator_id))
+        for name in view.names_below(store_id.directory):
+            place = layout.parse(name)
+            if isinstance(place, StateFile) and place.store_id == store_id:
+                store.files[place] = view.objects[name]
+            elif isinstance(place, layout.StateTable) and place.store_id == store_id:
+                store.tables[name] = view.objects[name]
+        return store
+
+    def __contains__(self, store_id: object) -> bool:
+        return store_id in self._ids
+
+    def __iter__(self) -> Iterator[StateStoreId]:
+        return iter(self._ids)
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+
+def _has_families(view: CheckpointView, operator_id: int) -> bool:
+    return any(view.names_below(f"{layout.STATE}/{operator_id}/_stateSchema"))
 
 
 def _expected_stores(
@@ -202,7 +216,7 @@ def _expected_stores(
     expected: set[StateStoreId] = set()
     for operator_id in sorted(_operators(view, stores) | ids.keys()):
         own = [store_id for store_id in stores if store_id.operator_id == operator_id]
-        if not any(view.below(f"{layout.STATE}/{operator_id}")):
+        if not any(view.names_below(f"{layout.STATE}/{operator_id}")):
             whole.missing.append(f"{layout.STATE}/{operator_id}")
             continue
         metadata = yield from operator_metadata(view, operator_id, batch_id)
@@ -225,8 +239,8 @@ def _partition(operator_id: int, partition: int) -> str:
 def _operators(view: CheckpointView, stores: Collection[StateStoreId]) -> set[int]:
     """Ids of the operators that have anything in the listing, and the first one that is missing below them."""
     seen = {store_id.operator_id for store_id in stores}
-    for stored in view.below(layout.STATE):
-        if "/_" in stored.name and (operator_id := jvm_text.parse_long(stored.name.split("/")[1])) is not None:
+    for name in view.names_below(layout.STATE):
+        if "/_" in name and (operator_id := jvm_text.parse_long(name.split("/")[1])) is not None:
             seen.add(operator_id)
     missing = next(operator_id for operator_id in count() if operator_id not in seen)
     return seen | {missing} if seen and missing < max(seen) else seen

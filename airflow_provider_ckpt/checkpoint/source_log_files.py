@@ -31,9 +31,9 @@ def source_files(view: CheckpointView, offsets: OffsetSeq) -> SourceFiles:
         if log_offset is None or not entries:
             directory = f"{layout.SOURCES}/{source_id}"
             needed.names += [
-                stored.name
-                for stored in view.below(directory)
-                if not isinstance(layout.parse(stored.name), layout.Sidecar | layout.Temporary | layout.Other)
+                name
+                for name in view.names_below(directory)
+                if not isinstance(layout.parse(name), layout.Sidecar | layout.Temporary | layout.Other)
             ]
         else:
             needed.names += [entries[entry] for entry in _log_up_to(entries, log_offset, needed)]
@@ -42,7 +42,7 @@ def source_files(view: CheckpointView, offsets: OffsetSeq) -> SourceFiles:
 
 def source_entries(view: CheckpointView, source_id: str) -> dict[layout.SourceLogEntry, str]:
     """Names of the log entries that a source keeps, by entry."""
-    places = {stored.name: layout.parse(stored.name) for stored in view.below(f"{layout.SOURCES}/{source_id}")}
+    places = {name: layout.parse(name) for name in view.names_below(f"{layout.SOURCES}/{source_id}")}
     return {place: name for name, place in places.items() if isinstance(place, layout.SourceLogEntry)}
 
 
@@ -50,9 +50,7 @@ def file_sources(view: CheckpointView) -> frozenset[str]:
     """The sources that keep a log of files, as the offset entries that were read show; all when none was."""
     entries = [entry for entry in view.entries.values() if isinstance(entry, OffsetSeq)]
     if not entries:
-        return frozenset(
-            stored.name.split("/")[1] for stored in view.below(layout.SOURCES) if stored.name.count("/") > 1
-        )
+        return frozenset(name.split("/")[1] for name in view.names_below(layout.SOURCES) if name.count("/") > 1)
     return frozenset(
         source_id
         for entry in entries

@@ -43,8 +43,8 @@ class StateStore:
     """What was listed of one state store."""
 
     store_id: StateStoreId
-    files: Mapping[StateFile, StoredObject]
-    tables: Mapping[str, StoredObject]
+    files: dict[StateFile, StoredObject]
+    tables: dict[str, StoredObject]
     broken: Mapping[str, str] = field(default_factory=dict)
     families: bool = False  # has column families, which a zip names and no changelog
 

@@ -88,7 +88,7 @@ def partitions_of(
 def _has_one_partition(view: CheckpointView, operator_id: int, name: str | None) -> Generator[str, bytes, bool | None]:
     if name == _GLOBAL_LIMIT:
         return True
-    if name in _KEYED or any(view.below(f"{layout.STATE}/{operator_id}/_stateSchema")):
+    if name in _KEYED or any(view.names_below(f"{layout.STATE}/{operator_id}/_stateSchema")):
         return False
     schema_name = f"{layout.STATE}/{operator_id}/0/_metadata/schema"
     if schema_name not in view.objects:

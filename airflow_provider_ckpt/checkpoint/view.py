@@ -19,6 +19,7 @@ from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.codec.state_metadata import OperatorStateMetadata
 from airflow_provider_ckpt.errors import CheckpointFormatError, CheckpointNotFoundError
 from airflow_provider_ckpt.storage.access import Access
+from airflow_provider_ckpt.storage.packed import PackedObjects
 from airflow_provider_ckpt.storage.stored_object import StoredObject
 
 
@@ -173,7 +174,7 @@ class CheckpointView:
         """Whether there is state of an operator that does not say what it is; Spark then compares none of them."""
         if not self.complete:
             return False
-        ids = {layout.operator_of(stored.name) for stored in self.below(layout.STATE)} - {None}
+        ids = {layout.operator_of(name) for name in self.names_below(layout.STATE)} - {None}
         return not ids <= self.operators.keys()
 
     @property
@@ -189,8 +190,8 @@ class CheckpointView:
         """
         written: dict[int, int] = {}
         older: dict[int, int] = {}
-        for stored in self.below(layout.STATE) if self.latest_committed is not None else ():
-            place = layout.parse(stored.name)
+        for name in self.names_below(layout.STATE) if self.latest_committed is not None else ():
+            place = layout.parse(name)
             if not isinstance(place, layout.StateFile):
                 continue
             operator_id, number = place.store_id.operator_id, place.store_id.partition + 1
@@ -320,19 +321,29 @@ class CheckpointView:
     @property
     def links(self) -> tuple[str, ...]:
         """Names of symbolic links, as far as they were listed; Spark makes none."""
-        return tuple(sorted(name for name, stored in self.objects.items() if stored.is_link))
+        return tuple(sorted(name for name, stored in self._odd.items() if stored.is_link))
 
     @property
     def unreachable(self) -> tuple[str, ...]:
         """What was listed and can be neither read, copied nor removed: by its name, or because it may not be listed."""
-        return tuple(sorted(name for name, stored in self.objects.items() if stored.is_unreachable))
+        return tuple(sorted(name for name, stored in self._odd.items() if stored.is_unreachable))
+
+    @property
+    def _odd(self) -> Mapping[str, StoredObject]:
+        return self.objects.odd if isinstance(self.objects, PackedObjects) else self.objects
 
     def below(self, directory: str) -> Iterator[StoredObject]:
         """Everything listed under a directory, by name ascending."""
+        return map(self.objects.__getitem__, self.names_below(directory))
+
+    def names_below(self, directory: str) -> Iterator[str]:
+        """The names of everything listed under a directory, ascending."""
+        if isinstance(self.objects, PackedObjects):
+            return self.objects.names_below(directory)
         if not self._names:
             self._names.extend(sorted(self.objects))
         first, end = (bisect_left(self._names, f"{directory}{mark}") for mark in "/0")  # "0" comes right after "/"
-        return (self.objects[name] for name in self._names[first:end])
+        return iter(self._names[first:end])
 
     def _entry(self, name: str, batch_id: int) -> Encodable:
         if name in self.damaged:

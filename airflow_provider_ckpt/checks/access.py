@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from itertools import chain
 
 from airflow_provider_ckpt.checkpoint.contents import listed_shortly
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
@@ -27,7 +28,7 @@ def closed_to_the_query(view: CheckpointView) -> Iterator[Finding]:
         return
     files = {
         name: stored.access
-        for name, stored in (*view.objects.items(), *_sink_objects(view))
+        for name, stored in chain(view.objects.items(), _sink_objects(view))
         if _is_read(name) and stored.access is not None and not stored.access.can_be_read_by(user)
     }
     folders = {

@@ -104,7 +104,7 @@ def codec_class(view: CheckpointView, classes: Collection[str] = ()) -> str | No
 
 def has_compressed_state(view: CheckpointView) -> bool:
     """Whether a codec is needed to read state; the zips of RocksDB are not written by one."""
-    return any(stored.name.endswith((".delta", ".snapshot", ".changelog")) for stored in view.below(layout.STATE))
+    return any(name.endswith((".delta", ".snapshot", ".changelog")) for name in view.names_below(layout.STATE))
 
 
 @rule("CKPT116", "CKPT136")

@@ -53,8 +53,8 @@ def state_not_written_again(view: CheckpointView) -> Iterator[Finding]:
     if view.in_flight is None or held < view.in_flight or not view.complete:
         return
     stores: dict[layout.StateStoreId, bool] = {}
-    for stored in view.below(layout.STATE):
-        place = layout.parse(stored.name)
+    for name in view.names_below(layout.STATE):
+        place = layout.parse(name)
         if isinstance(place, layout.StateFile) and place.unique_id is None:
             stores[place.store_id] = stores.get(place.store_id, False) or place.version == view.in_flight + 1
     for store_id in (store_id for store_id, written in stores.items() if not written):

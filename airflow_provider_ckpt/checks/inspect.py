@@ -307,10 +307,10 @@ def unfinished_state(
     if view.in_flight is None:
         return ()
     names = []
-    for stored in view.below(layout.STATE):
-        place = layout.parse(stored.name)
+    for name in view.names_below(layout.STATE):
+        place = layout.parse(name)
         if isinstance(place, layout.StateFile) and place.unique_id is None and place.version == view.in_flight + 1:
-            names.append((place, stored.name))
+            names.append((place, name))
     changes = {place.store_id for place, _ in names if place.kind in ("delta", "changelog")}
     left = [name for place, name in names if place.kind in ("delta", "changelog") or place.store_id not in changes]
     return tuple(f"{name}: {reason}" for name, reason in broken_state_files(view, left, read, chunks).items())

@@ -20,8 +20,8 @@ def ids_of_fewer_partitions(view: CheckpointView) -> Iterator[Finding]:
     if commit is None or not commit.state_unique_ids or newest is None:
         return
     written: dict[int, int] = {}
-    for stored in view.below(layout.STATE):
-        place = layout.parse(stored.name)
+    for name in view.names_below(layout.STATE):
+        place = layout.parse(name)
         if isinstance(place, layout.StateFile) and place.unique_id is not None and place.version == newest + 1:
             operator_id = place.store_id.operator_id
             written[operator_id] = max(written.get(operator_id, 0), place.store_id.partition + 1)

@@ -128,7 +128,7 @@ def has_state_ids(view: CheckpointView) -> bool:
 
     All do, or none does; what is otherwise, such as ``8_old.changelog``, was laid there by somebody.
     """
-    places = (layout.parse(stored.name) for stored in view.below(layout.STATE))
+    places = (layout.parse(name) for name in view.names_below(layout.STATE))
     with_id = [place.unique_id is not None for place in places if isinstance(place, layout.StateFile)]
     return sum(with_id) * 2 > len(with_id)
 
@@ -203,7 +203,7 @@ def _remedy_of_chain(view: CheckpointView, names: Sequence[str]) -> Remedy:
 def _shown(view: CheckpointView, name: str) -> str:
     """The file that is missing; the zip where this store has never had a changelog."""
     directory, _, file = name.rpartition("/")
-    if not file.endswith(".changelog") or any(item.name.endswith(".changelog") for item in view.below(directory)):
+    if not file.endswith(".changelog") or any(item.endswith(".changelog") for item in view.names_below(directory)):
         return name
     return f"{name.removesuffix('changelog')}zip (or {file} with an older zip)"
 
@@ -256,8 +256,8 @@ def state_ahead(view: CheckpointView) -> Iterator[Finding]:
         return
     ahead: layout.StateFile | None = None
     mixed = False
-    for stored in view.below(layout.STATE):
-        place = layout.parse(stored.name)
+    for name in view.names_below(layout.STATE):
+        place = layout.parse(name)
         if isinstance(place, layout.StateFile) and place.unique_id is None:
             mixed = mixed or place.kind != "zip"
             if place.version > view.latest_planned + 1 and (ahead is None or place.version > ahead.version):
@@ -358,7 +358,9 @@ def _load_error(view: CheckpointView, name: str, reason: str) -> str | None:
 def _load_condition(view: CheckpointView, name: str, reason: str) -> str:
     is_table, stem = "/SSTs/" in name, name.rpartition(".")[0]
     if is_table and (state_file.OTHER_SIZE in reason or name in view.folders):
-        families = any(view.below(f"{'/'.join(name.split('/')[:2])}/_stateSchema"))  # Spark tries the changelogs alone
+        families = any(
+            view.names_below(f"{'/'.join(name.split('/')[:2])}/_stateSchema")
+        )  # Spark tries the changelogs alone
         return "UNCATEGORIZED" if families else "UNEXPECTED_FILE_SIZE"
     if reason or is_table or "_?." in name or f"{stem}.zip" in view.folders:
         return "UNCATEGORIZED"
@@ -401,7 +403,7 @@ def folders(view: CheckpointView) -> Iterator[Finding]:
 
 def _write_error(view: CheckpointView, place: layout.StateFile) -> str | None:
     """What the next batch stops with where a directory is in the way of what it commits."""
-    store = (layout.parse(stored.name) for stored in view.below(place.store_id.directory))
+    store = (layout.parse(name) for name in view.names_below(place.store_id.directory))
     has_changes = any(isinstance(file, layout.StateFile) and file.kind in ("delta", "changelog") for file in store)
     in_background = place.kind in ("snapshot", "zip") and has_changes
     return None if in_background or place.version != view.next_batch + 1 else "CANNOT_WRITE_STATE_STORE.CANNOT_COMMIT"

@@ -23,10 +23,14 @@ def names_of_no_version(view: CheckpointView) -> Iterator[Finding]:
     provider = entry.metadata.conf.get(STATE_PROVIDER) if entry is not None and entry.metadata is not None else None
     ending = ".zip" if "RocksDB" in (provider or "") else ".snapshot"
     has_ids = bool(commit.state_unique_ids) if commit is not None else _is_unreadable(view) and has_state_ids(view)
-    for name in dict.fromkeys(_in_stores(view)):
-        stem = name.rpartition("/")[2].removesuffix(ending)
-        if not name.endswith(ending) or _is_version(stem, ending, view.latest_planned + 1, has_ids=has_ids):
-            continue
+    of_no_version = (
+        name
+        for name in _in_stores(view, ending)
+        if not _is_version(
+            name.rpartition("/")[2].removesuffix(ending), ending, view.latest_planned + 1, has_ids=has_ids
+        )
+    )
+    for name in dict.fromkeys(of_no_version):
         yield Finding(
             "CKPT108",
             "error",
@@ -44,14 +48,15 @@ def _is_unreadable(view: CheckpointView) -> bool:
     return view.latest_committed is not None and layout.commit_entry(view.latest_committed) in view.damaged
 
 
-def _in_stores(view: CheckpointView) -> Iterator[str]:
-    """Whatever is directly in the directory of a state store, a directory as well."""
-    places = {stored.name: layout.parse(stored.name) for stored in view.below(layout.STATE)}
-    stores = {place.store_id.directory for place in places.values() if isinstance(place, layout.StateFile)}
-    for name in places:
+def _in_stores(view: CheckpointView, ending: str) -> Iterator[str]:
+    """Whatever has this ending directly in the directory of a state store, a directory as well."""
+    places = map(layout.parse, view.names_below(layout.STATE))
+    stores = {place.store_id for place in places if isinstance(place, layout.StateFile)}
+    directories = {store_id.directory for store_id in stores}
+    for name in view.names_below(layout.STATE):
         parts = name.split("/")
         for depth in (3, 4):
-            if len(parts) > depth and "/".join(parts[:depth]) in stores:
+            if len(parts) > depth and parts[depth].endswith(ending) and "/".join(parts[:depth]) in directories:
                 yield "/".join(parts[: depth + 1])
 
 

@@ -58,8 +58,11 @@ def require_outside(option: str, path: Path, stores: Iterable[Store | None] = ()
     """
     try:
         real = path.resolve()
-    except (OSError, RuntimeError):  # the latter of links in a circle, before Python 3.13
-        raise click.BadParameter(f"{path} is a link that leads nowhere; give another path", param_hint=option) from None
+        leads_nowhere = real.is_symlink()  # links in a circle, since Python 3.13
+    except (OSError, RuntimeError):  # the latter of such links before
+        leads_nowhere = True
+    if leads_nowhere:
+        raise click.BadParameter(f"{path} is a link that leads nowhere; give another path", param_hint=option)
     for store in stores:
         if store is not None and store.is_local and real.is_relative_to(store.real_root):
             raise _refused(option, path, f"{store.location}")

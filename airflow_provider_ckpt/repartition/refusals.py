@@ -81,7 +81,7 @@ def require_repartitionable(view: CheckpointView, partitions: int, keyless: Coll
         _refuse(view, "no batch is committed, so there is no state to repartition.", "Let the query commit a batch.")
     _require_no_other_batch(view, kept, partitions)
     _require_sound(view)
-    if not view.stateful and not any(view.below(layout.STATE)):
+    if not view.stateful and not any(view.names_below(layout.STATE)):
         _refuse(
             view,
             "the query has no state, so there is nothing to repartition.",

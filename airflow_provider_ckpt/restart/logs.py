@@ -278,7 +278,7 @@ def _state_first(view: CheckpointView, finding: Finding) -> Finding:
 def _has_state_of(view: CheckpointView, commit: CommitMetadata) -> bool:
     """Whether the ids of a commit are those of the state that the newest planned batch goes on from."""
     ids = {name for stores in (commit.state_unique_ids or {}).values() for names in stores for name in names}
-    places = (layout.parse(stored.name) for stored in view.below(layout.STATE))
+    places = (layout.parse(name) for name in view.names_below(layout.STATE))
     loaded = [place for place in places if isinstance(place, layout.StateFile) and place.version == view.latest_planned]
     return any(place.unique_id in ids for place in loaded)
 

@@ -95,7 +95,7 @@ def _error_of_more_partitions(view: CheckpointView, operator_id: int) -> str:
         return "ArrayIndexOutOfBoundsException"
     if any(name.startswith(f"{layout.STATE}/{operator_id}/") and name.endswith(".zip") for name in view.folders):
         return "CANNOT_LOAD_STATE_STORE.UNCATEGORIZED"
-    delta = any(stored.name.endswith(".delta") for stored in view.below(f"{layout.STATE}/{operator_id}"))
+    delta = any(name.endswith(".delta") for name in view.names_below(f"{layout.STATE}/{operator_id}"))
     missing = "CANNOT_READ_DELTA_FILE_NOT_EXISTS" if delta else "CANNOT_READ_STREAMING_STATE_FILE"
     return f"CANNOT_LOAD_STATE_STORE.{missing}"
 
@@ -140,7 +140,7 @@ def stateful_operators(view: CheckpointView, deploy: DeploySpec) -> Iterator[Fin
 
 def _error_without_state(view: CheckpointView) -> str:
     """What Spark stops with; it takes a directory in which there is anything for one with state."""
-    if not any(view.below(layout.STATE)):
+    if not any(view.names_below(layout.STATE)):
         return "STREAMING_STATEFUL_OPERATOR_MISSING_STATE_DIRECTORY"
     is_rocksdb = "RocksDB" in ((logged_confs(view) or {}).get(STATE_PROVIDER) or "")
     missing = "CANNOT_READ_STREAMING_STATE_FILE" if is_rocksdb else "CANNOT_READ_DELTA_FILE_NOT_EXISTS"

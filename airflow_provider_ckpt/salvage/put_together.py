@@ -262,12 +262,12 @@ def _useless(problems: Iterable[str], chosen: RestartSet, after: CheckpointView)
             found[name] = reason
         elif isinstance(place, layout.StateTable):
             zips = {
-                file.version: stored.name
-                for stored in after.below(place.store_id.directory)
-                if isinstance(file := layout.parse(stored.name), layout.StateFile)
+                file.version: name
+                for name in after.names_below(place.store_id.directory)
+                if isinstance(file := layout.parse(name), layout.StateFile)
                 and (file.store_id, file.kind) == (place.store_id, "zip")
                 and file.version <= chosen.batch_id + 1
-                and (file.unique_id is None or stored.name in chosen.names)
+                and (file.unique_id is None or name in chosen.names)
             }
             if zips:
                 found[zips[max(zips)]] = f"{name} is {reason or 'missing'}"

@@ -145,10 +145,10 @@ class Tree:
             if log_offset is None:
                 continue
             end = source_log_end(source_entries(listed, source_id).keys(), log_offset)
-            for stored in self.view.below(f"{layout.SOURCES}/{source_id}"):
-                place = layout.parse(main_name(stored.name))
+            for name in self.view.names_below(f"{layout.SOURCES}/{source_id}"):
+                place = layout.parse(main_name(name))
                 if isinstance(place, layout.SourceLogEntry) and place.entry_id > end:
-                    yield main_name(stored.name)
+                    yield main_name(name)
 
 
 def stands_in_the_way(folder: str, batch_id: int) -> bool:

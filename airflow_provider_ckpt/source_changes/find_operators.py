@@ -21,7 +21,7 @@ def find_operators(store: Store, view: CheckpointView) -> Operators:
         store: The checkpoint.
         view: All of it, with its newest offset entry.
     """
-    ids = {layout.operator_of(stored.name) for stored in view.below(layout.STATE)} - {None}
+    ids = {layout.operator_of(name) for name in view.names_below(layout.STATE)} - {None}
     if not ids:
         return Operators()
     newest = max(batch for batch in (view.latest_planned, view.latest_committed) if batch is not None)
@@ -37,5 +37,5 @@ def _may_join(view: CheckpointView) -> bool:
     conf = entry.metadata.conf if isinstance(entry, OffsetSeq) and entry.metadata is not None else {}
     if conf.get(_JOIN_FORMAT) not in _JOINS_OF_STORES:
         return True
-    places = (layout.parse(stored.name) for stored in view.below(layout.STATE))
+    places = (layout.parse(name) for name in view.names_below(layout.STATE))
     return any(place.store_id.store for place in places if isinstance(place, layout.StateFile))

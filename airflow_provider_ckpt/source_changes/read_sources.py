@@ -70,9 +70,9 @@ def _type_of(newest: OffsetSeq | None, source_id: str, files: frozenset[str]) ->
 
 def _files(view: CheckpointView) -> dict[str, int]:
     counts: dict[str, int] = {}
-    for stored in view.below(layout.SOURCES):
-        if layout.main_name(stored.name) != stored.name:
+    for name in view.names_below(layout.SOURCES):
+        if layout.main_name(name) != name:
             continue  # the checksum file of another one
-        source_id = stored.name.split("/")[1]
+        source_id = name.split("/")[1]
         counts[source_id] = counts.get(source_id, 0) + 1
     return counts

@@ -1,8 +1,9 @@
-"""What S3 does by itself: copies, of which no byte passes through here, and the removal of a certain object."""
+"""What S3 does by itself: copies, of which no byte passes through here, the removal of a certain object, and lists."""
 
 from __future__ import annotations
 
 import base64
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -60,6 +61,37 @@ def delete_in_s3(fs: Any, path: str, etag: str) -> bool:
     return True
 
 
+def find_at_once(fs: Any, path: str, see: Callable[[Iterable[Mapping[str, Any]]], object]) -> None:
+    """Show all that is below a prefix, by as few requests as its driver can: of S3 a page at a time.
+
+    What the driver of another storage lists is in memory as a whole, some 2 KB for each object.
+    """
+    if not hasattr(fs, "_iterdir"):
+        see(fs.find(path, detail=True).values())
+        return
+    from fsspec.asyn import sync
+
+    bucket, key, _ = fs.split_path(path)
+    sync(fs.loop, _see_pages, fs, bucket, f"{key}/" if key else "", see)
+
+
+async def _see_pages(fs: Any, bucket: str, prefix: str, see: Callable[[Iterable[Mapping[str, Any]]], object]) -> None:
+    from botocore.exceptions import ClientError
+    from s3fs.errors import translate_boto_error  # type: ignore[import-untyped]
+
+    page: list[Mapping[str, Any]] = []
+    try:
+        async for info in fs._iterdir(bucket, delimiter="", prefix=prefix):  # noqa: SLF001  # all else of it lists the whole
+            page.append(info)
+            if len(page) == _PAGE:
+                see(page)
+                page = []
+    except ClientError as error:
+        raise translate_boto_error(error) from error
+    see(page)
+
+
+_PAGE = 1_000
 _FAILED = {"PreconditionFailed", "412"}
 _UNKNOWN = {"NotImplemented", "501"}
 

@@ -51,8 +51,9 @@ from airflow_provider_ckpt.storage.local import (
 )
 from airflow_provider_ckpt.storage.of_disks import OfDisks
 from airflow_provider_ckpt.storage.opening import opening_error, require_location
+from airflow_provider_ckpt.storage.packed import PackedObjects
 from airflow_provider_ckpt.storage.remove_if import remove_if
-from airflow_provider_ckpt.storage.s3 import copy_in_s3, delete_in_s3, same_s3
+from airflow_provider_ckpt.storage.s3 import copy_in_s3, delete_in_s3, find_at_once, same_s3
 from airflow_provider_ckpt.storage.secrets import scrub, secrets_of
 from airflow_provider_ckpt.storage.stored_object import StoredObject
 from airflow_provider_ckpt.untrusted.limits import CHANGELOG_HEAD_BYTES, most_bytes
@@ -176,20 +177,20 @@ class Store(OfDisks):
                 return names_in(self._path(directory), f"{directory}/")
         return list(self.ls(directory)[0])
 
-    def find(self, directory: str = "") -> dict[str, StoredObject]:
+    def find(self, directory: str = "") -> PackedObjects:
         """Every object below a directory, by name; a request per 1,000 keys on object stores, else one a directory.
 
         A link is never entered: it is an object.
         """
+        objects, todo = PackedObjects(), [directory]
         if not self.is_local and finds_at_once(self.fs):
             with self._errors(directory):
-                infos = self.fs.find(self._path(directory) if directory else self.root, detail=True)
-            return self._split(infos.values())[0]
-        objects, todo = {}, [directory]
+                path = self._path(directory) if directory else self.root
+                find_at_once(self.fs, path, lambda infos: objects.add(self._split(infos)[0].values()))
+            return objects
         while todo:
             found, directories = self.ls(todo.pop(), into_links=False)
-            objects.update(found)
-            objects.update(unreachable(directories, self.fs))
+            objects.add((found | unreachable(directories, self.fs)).values())
             todo.extend(filter(self.can_name, directories))
         return objects
 
