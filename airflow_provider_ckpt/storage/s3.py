@@ -77,7 +77,7 @@ def find_at_once(fs: Any, path: str, see: Callable[[Iterable[Mapping[str, Any]]]
 
 async def _see_pages(fs: Any, bucket: str, prefix: str, see: Callable[[Iterable[Mapping[str, Any]]], object]) -> None:
     from botocore.exceptions import ClientError
-    from s3fs.errors import translate_boto_error  # type: ignore[import-untyped]
+    from s3fs.errors import translate_boto_error  # type: ignore[import-untyped]  # it has no types
 
     page: list[Mapping[str, Any]] = []
     try:
