@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import click
 
-from airflow_provider_ckpt.sinks.declared import parse_sink
 from airflow_provider_ckpt.storage.local import local_path
 
 #: Settings of Kafka clients whose value is a file, such as ``ssl.ca.location``.
@@ -76,6 +75,8 @@ def absolute_location(location: str) -> str:
 
 def absolute_sink(text: str) -> str:
     """``TYPE[:URI]`` of a sink, with an absolute place."""
+    from airflow_provider_ckpt.sinks.declared import parse_sink  # loads what few commands need
+
     declared = parse_sink(text)
     if declared.directory is None:
         return text
@@ -86,10 +87,15 @@ def absolute_sink(text: str) -> str:
 
 def absolute_source(text: str) -> str:
     """``ID=TYPE[:PLACE]`` of a source, with an absolute place."""
-    name, _, declared = text.partition("=")
+    name, equals, declared = text.partition("=")
+    return f"{name}{equals}{absolute_place(declared)}"
+
+
+def absolute_place(declared: str) -> str:
+    """``TYPE[:PLACE]`` of a source, with an absolute place."""
     kind, _, place = declared.partition(":")
     is_stored = kind.lower() in _STORED and place and not place.startswith("//")
-    return f"{name}={kind}:{absolute_location(place)}" if is_stored else text
+    return f"{kind}:{absolute_location(place)}" if is_stored else declared
 
 
 def _of_setting(text: str) -> str:

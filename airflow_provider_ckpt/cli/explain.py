@@ -15,7 +15,7 @@ import click
 
 from airflow_provider_ckpt.checks.registry import RULES
 from airflow_provider_ckpt.checks.rule_pages import text_of
-from airflow_provider_ckpt.cli.absolute_words import absolute_sink, absolute_source
+from airflow_provider_ckpt.cli.absolute_words import absolute_sink
 from airflow_provider_ckpt.cli.explain_output import print_explained
 from airflow_provider_ckpt.cli.options import examples, open_store, opening, pairs, shared, with_kafka_config
 from airflow_provider_ckpt.cli.render import print_json
@@ -111,8 +111,7 @@ def explain(
     if about_rules and store is not None:
         explained = explain_rules(_known(codes), store)
     else:
-        # commands that have these are pasted elsewhere
-        given = Given(dict(pairs(map(absolute_source, sources), "--source")), sink and absolute_sink(sink))
+        given = Given(dict(pairs(sources, "--source")), sink and absolute_sink(sink))
         ask = _ask(given, opening(storage_options), dict(pairs(kafka_config, "--kafka-config")))
         explained = explain_text(_lines(texts, log), store, ask=ask, given=given)
     place = explained.location if store is None else store.location

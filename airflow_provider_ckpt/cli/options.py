@@ -14,6 +14,7 @@ import click
 
 from airflow_provider_ckpt.checkpoint.find_flows import at_running_version
 from airflow_provider_ckpt.checkpoint.progress import SOURCE_TYPES, as_declared
+from airflow_provider_ckpt.cli.absolute_words import absolute_place
 from airflow_provider_ckpt.cli.files import WrittenFile
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.sinks.effects import EFFECTS
@@ -270,13 +271,16 @@ MOST_DIGITS = 19
 
 
 def pairs(texts: Iterable[str], option: str) -> list[tuple[str, str]]:
-    """``KEY=VALUE`` texts, split; of ``--source`` with the type as it is spelled. Raises click.BadParameter."""
+    """``KEY=VALUE`` texts, split; of ``--source`` with the type as it is spelled, and with an absolute place.
+
+    Raises click.BadParameter.
+    """
     found: list[tuple[str, str]] = []
     for text in texts:
         key, equals, value = text.partition("=")
         if not equals or not key:
             raise click.BadParameter(f"{text!r} is not KEY=VALUE", param_hint=option)
-        value = as_declared(value) if option == "--source" else value
+        value = absolute_place(as_declared(value)) if option == "--source" else value
         if any(key == other and value != also for other, also in found):
             raise click.BadParameter(f"{key} is given twice, with different values", param_hint=option)
         found.append((key, value))

@@ -10,6 +10,7 @@ import pytest
 
 from airflow_provider_ckpt.cli import cli, run
 from airflow_provider_ckpt.cli.absolute_words import PLACES, absolute_words, named_by
+from airflow_provider_ckpt.cli.options import pairs
 
 #: Metavars of options that name no place. A new option belongs here or to PLACES.
 NO_PLACES = frozenset(
@@ -85,6 +86,17 @@ CASES = [
 def test_a_relative_path_is_made_absolute_and_nothing_else_is_changed(monkeypatch, command, typed, meant):
     monkeypatch.setattr("os.getcwd", lambda: "/here")
     assert absolute_words(cli.commands[command], typed.split()) == meant.split()
+
+
+def test_sources_that_findings_name_in_commands_are_absolute(monkeypatch):
+    monkeypatch.setattr("os.getcwd", lambda: "/here")
+    told = pairs(["0=file:in/*.json", "1=Delta:t", "2=kafka:broker:9092/orders", "3=iceberg"], "--source")
+    assert [place for _, place in told] == [
+        "file:/here/in/*.json",
+        "delta:/here/t",
+        "kafka:broker:9092/orders",
+        "iceberg",
+    ]
 
 
 def test_of_each_option_it_is_known_whether_it_names_a_place():
