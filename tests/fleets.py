@@ -6,11 +6,16 @@ import os
 import uuid
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from airflow_provider_ckpt.cli import run
 from airflow_provider_ckpt.fleet.find import find_checkpoints
 from airflow_provider_ckpt.fleet.judge import judge_checkpoints
 from airflow_provider_ckpt.fleet.row import FleetRow
 from airflow_provider_ckpt.storage.store import Store
+
+if TYPE_CHECKING:
+    import pytest
 
 #: What the default rules read, and one state file that they only notice.
 SMALL = ("metadata", "offsets/6", "offsets/7", "commits/6", "commits/7", "state/0/0/8.delta")
@@ -42,6 +47,13 @@ def damage(path: Path) -> None:
     """Put something else in the place of a file that may be shared."""
     path.unlink()
     path.write_bytes(b"nonsense")
+
+
+def ckpt_fleet(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
+    """Run ``ckpt fleet`` as the shell would: exit code, stdout, stderr."""
+    code = run(["fleet", *map(str, arguments)])
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
 
 
 def survey(*roots: object, **options: object) -> list[FleetRow]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from airflow_provider_ckpt.change.actions import Close, Copy, Create, Delete, Open, Repartition, Replace
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.requirements import (
@@ -16,6 +18,8 @@ from airflow_provider_ckpt.change.requirements import (
 )
 from airflow_provider_ckpt.sinks.effects import SinkEffect
 
+#: What ``apply`` is told of a query that is stopped, and whose sink nobody declared.
+STOPPED: dict[str, Any] = {"query_is_stopped": True, "quiet_s": 0, "accept_sink": "unknown"}
 SHA = "ab" * 32
 IN_PLACE = (SameQuery("q"), LatestCommitted("5"), LatestPlanned("6"), KeptObjects("d"), WriterStopped())
 ROLLBACK = Plan(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from typing import Any
 
 import pytest
 
@@ -14,21 +13,9 @@ from airflow_provider_ckpt.change.undo.make import make_undo
 from airflow_provider_ckpt.errors import PlanError, StalePlanError, StoreError
 from airflow_provider_ckpt.rollback.make import make_rollback
 from airflow_provider_ckpt.storage.store import Store
-from tests.change.plans import RESTORE
-from tests.fake_query import FakeQuery
+from tests.change.plans import RESTORE, STOPPED
 from tests.faults import Fault, FaultyStore
 from tests.walks import MOST, given
-
-STOPPED: dict[str, Any] = {"query_is_stopped": True, "quiet_s": 0, "accept_sink": "unknown"}
-
-
-@pytest.fixture
-def stores(tmp_path) -> Stores:
-    store = Store.open(str(tmp_path / "checkpoint"))
-    query = FakeQuery(store)
-    for batch_id in range(4):
-        query.commit(batch_id)
-    return Stores(store)
 
 
 def way_of(plan: Plan, stores: Stores) -> list[str]:

@@ -2,27 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from airflow_provider_ckpt.change.apply import apply
-from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.errors import CheckpointBusyError, PlanError
 from airflow_provider_ckpt.rollback.make import make_rollback
-from airflow_provider_ckpt.storage.store import Store
-from tests.fake_query import FakeQuery
-
-STOPPED: dict[str, Any] = {"query_is_stopped": True, "quiet_s": 0, "accept_sink": "unknown"}
-
-
-@pytest.fixture
-def stores(tmp_path) -> Stores:
-    store = Store.open(str(tmp_path / "checkpoint"))
-    query = FakeQuery(store)
-    for batch_id in range(4):
-        query.commit(batch_id)
-    return Stores(store)
+from tests.change.plans import STOPPED
 
 
 def fails() -> bool:

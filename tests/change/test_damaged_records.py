@@ -20,10 +20,10 @@ from airflow_provider_ckpt.cli import run
 from airflow_provider_ckpt.errors import CheckpointBusyError, CheckpointError
 from airflow_provider_ckpt.rollback.make import make_rollback
 from airflow_provider_ckpt.storage.store import Store
+from tests.change.plans import STOPPED
 from tests.fake_query import FakeQuery, after_rollback, read_all
 
 BATCHES, KEEP = 5, 2
-STOPPED = {"query_is_stopped": True, "quiet_s": 0, "accept_sink": "unknown"}
 
 
 def missing(path: Path) -> None:

@@ -31,10 +31,9 @@ from airflow_provider_ckpt.errors import (
 from airflow_provider_ckpt.rollback.goal import ToOffsets, ToTimestamp, ToWatermark
 from airflow_provider_ckpt.rollback.make import make_rollback
 from airflow_provider_ckpt.storage.store import Store
+from tests.change.plans import STOPPED
 from tests.fake_query import FakeQuery, read_all, timestamp_ms, watermark_ms
 from tests.faults import Fault, FaultyStore
-
-STOPPED = {"query_is_stopped": True, "quiet_s": 0, "accept_sink": "unknown"}
 
 
 @pytest.fixture

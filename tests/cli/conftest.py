@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from airflow_provider_ckpt import cli
 from airflow_provider_ckpt.errors import CheckpointError
+from tests.fleets import make_fleet
 from tests.option_names import foreign_options
+
+
+@pytest.fixture
+def fleet(goldens: Mapping[str, Path], tmp_path: Path) -> Callable[..., Path]:
+    """Makes a root with checkpoints at some locations."""
+
+    def make(*locations: str) -> Path:
+        make_fleet(goldens["4.3.0/agg-hdfs"] / "checkpoint", tmp_path / "root", locations)
+        return tmp_path / "root"
+
+    return make
 
 
 @pytest.fixture(autouse=True)

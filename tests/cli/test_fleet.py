@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,36 +17,18 @@ from airflow_provider_ckpt.fleet.write_index import put_index
 from airflow_provider_ckpt.positions.lag import SourceLag
 from airflow_provider_ckpt.report.tables import fleet_table
 from airflow_provider_ckpt.storage.store import Store
-from tests.fleets import damage, make_fleet, teams
-
-
-@pytest.fixture
-def fleet(goldens, tmp_path) -> Callable[..., Path]:
-    """Makes a root with checkpoints at some locations."""
-
-    def make(*locations: str) -> Path:
-        make_fleet(goldens["4.3.0/agg-hdfs"] / "checkpoint", tmp_path / "root", locations)
-        return tmp_path / "root"
-
-    return make
-
-
-def ckpt(capsys, *arguments: object) -> tuple[int, str, str]:
-    """Run the command as the shell would: exit code, stdout, stderr."""
-    code = run(["fleet", *map(str, arguments)])
-    captured = capsys.readouterr()
-    return code, captured.out, captured.err
+from tests.fleets import ckpt_fleet, damage, teams
 
 
 def test_a_search_ends_below_the_deepest_directory_however_deep_it_may_go(capsys, fleet):
-    code, out, _ = ckpt(capsys, fleet("a", "b/c"), "--depth", 2**63 - 1, "--json")
+    code, out, _ = ckpt_fleet(capsys, fleet("a", "b/c"), "--depth", 2**63 - 1, "--json")
     assert code == 0 and len(json.loads(out)["checkpoints"]) == 2
 
 
 def test_a_row_for_each_checkpoint_worst_first_and_a_line_that_sums_up(capsys, fleet):
     root = fleet("a", "b", "c/d")
     damage(root / "c" / "d" / "offsets" / "7")
-    code, out, err = ckpt(capsys, root)
+    code, out, err = ckpt_fleet(capsys, root)
     title, _, table = out.partition("\n")[2].partition("┏")
     rows = table.splitlines()[3:]
     assert code == 1 and err == "" and "".join(title.split()) == f"Checkpointsbelow{root}/"
@@ -59,7 +40,7 @@ def test_a_row_for_each_checkpoint_worst_first_and_a_line_that_sums_up(capsys, f
 
 
 def test_a_healthy_fleet_ends_with_0(capsys, fleet):
-    code, out, _ = ckpt(capsys, fleet("a", "b"))
+    code, out, _ = ckpt_fleet(capsys, fleet("a", "b"))
     assert code == 0 and "2 checkpoints: 0 with errors" in out
 
 
@@ -68,14 +49,14 @@ def test_a_warning_ends_with_0(capsys, fleet):
     (root / "q" / "commits" / "7").unlink()
     (root / "q" / "offsets" / "5").write_bytes((root / "q" / "offsets" / "6").read_bytes())
     (root / "q" / "commits" / "6").rename(root / "q" / "commits" / "5")
-    code, out, _ = ckpt(capsys, root)
+    code, out, _ = ckpt_fleet(capsys, root)
     assert code == 0 and "CKPT113" in out and "1 with warnings" in out
 
 
 def test_json_is_one_document_with_rows_in_the_order_of_directories(capsys, fleet):
     root = fleet("z", "a/b")
     damage(root / "a" / "b" / "metadata")
-    code, out, _ = ckpt(capsys, root, "--json")
+    code, out, _ = ckpt_fleet(capsys, root, "--json")
     document = json.loads(out)
     assert code == 1 and list(document) == ["format_version", "checkpoints", "summary"]
     healthy, damaged = document["checkpoints"]
@@ -104,35 +85,35 @@ def test_json_is_one_document_with_rows_in_the_order_of_directories(capsys, flee
 
 
 def test_an_empty_fleet(capsys, tmp_path):
-    code, out, err = ckpt(capsys, tmp_path, "--json")
+    code, out, err = ckpt_fleet(capsys, tmp_path, "--json")
     assert code == 3 and json.loads(out)["checkpoints"] == [] and "there is no checkpoint here" in err
     assert json.loads(out)["summary"]["requests_per_checkpoint"] is None
-    code, out, _ = ckpt(capsys, tmp_path, "--allow-empty")
+    code, out, _ = ckpt_fleet(capsys, tmp_path, "--allow-empty")
     assert code == 0 and out.startswith("0 checkpoints")
 
 
 def test_several_roots_and_how_deep_to_look(capsys, fleet):
     root = fleet("a/q", "b/c/q", "b/q")
-    _, out, _ = ckpt(capsys, root / "a", root / "b", "--depth", 1, "--threads", 1, "--json")
+    _, out, _ = ckpt_fleet(capsys, root / "a", root / "b", "--depth", 1, "--threads", 1, "--json")
     assert [item["location"] for item in json.loads(out)["checkpoints"]] == [f"{root}/a/q", f"{root}/b/q"]
 
 
 def test_deep_finds_what_a_look_does_not(capsys, golden):
     checkpoint = golden("agg-hdfs")
     (checkpoint / "state" / "0" / "0" / "8.delta").unlink()
-    assert ckpt(capsys, checkpoint)[0] == 0
-    code, out, _ = ckpt(capsys, checkpoint, "--deep")
+    assert ckpt_fleet(capsys, checkpoint)[0] == 0
+    code, out, _ = ckpt_fleet(capsys, checkpoint, "--deep")
     assert code == 1 and "CKPT130" in out
 
 
 def test_may_the_whole_fleet_be_deployed(capsys, fleet):
     root = fleet("a", "b")
     (root / "a" / "metadata").unlink()
-    code, out, _ = ckpt(capsys, root, "--spark-version", "4.3", "--json")
+    code, out, _ = ckpt_fleet(capsys, root, "--spark-version", "4.3", "--json")
     document = json.loads(out)
     assert code == 1 and [item["decision"] for item in document["checkpoints"]] == ["block", "warn"]
     assert document["summary"]["blocked"] == 1
-    code, out, _ = ckpt(capsys, root / "b", "--conf", "spark.sql.shuffle.partitions=8")
+    code, out, _ = ckpt_fleet(capsys, root / "b", "--conf", "spark.sql.shuffle.partitions=8")
     assert code == 1 and "decision" in out and "block" in out and "CKPT201" in out
 
 
@@ -149,38 +130,38 @@ def test_a_fleet_decides_as_a_gate_does(capsys, golden, damaged, fleet_reads, ga
         (checkpoint / damaged).write_bytes(b"")
     gate_code = run(["gate", str(checkpoint), *declared, *gate_reads, "--json"])
     gate = json.loads(capsys.readouterr().out)
-    code, out, _ = ckpt(capsys, checkpoint, *declared, *fleet_reads, "--json")
+    code, out, _ = ckpt_fleet(capsys, checkpoint, *declared, *fleet_reads, "--json")
     (row,) = json.loads(out)["checkpoints"]
     summary = json.loads(out)["summary"]
     assert (row["decision"], row["unknown"]) == (gate["decision"], gate["unknown"])
     assert (summary["decision"], summary["unknown"]) == (gate["decision"], gate["unknown"])
     assert code == gate_code and row["decision"] != "pass", "sources, operators and the sink were not declared"
-    first = ckpt(capsys, checkpoint, *declared, *fleet_reads)[1].splitlines()[0]
+    first = ckpt_fleet(capsys, checkpoint, *declared, *fleet_reads)[1].splitlines()[0]
     assert first.startswith(f"{gate['decision'].upper()} 1 checkpoint: ")
     assert first.endswith(f"; not judged: {', '.join(gate['unknown'])}")
 
 
 def test_a_root_that_is_not_there_prints_no_rows(capsys, fleet, tmp_path):
-    code, out, err = ckpt(capsys, fleet("q"), tmp_path / "nope", "--json")
+    code, out, err = ckpt_fleet(capsys, fleet("q"), tmp_path / "nope", "--json")
     assert code == 3 and json.loads(out)["error"]["code"] == "NOT_FOUND" and "nope" in err
 
 
 def test_a_storage_that_is_down(capsys, s3_down):
     arguments = [part for option in s3_down.items() for part in ("--storage-option", "=".join(option))]
-    code, out, _ = ckpt(capsys, "s3://bucket/lake", "--json", *arguments)
+    code, out, _ = ckpt_fleet(capsys, "s3://bucket/lake", "--json", *arguments)
     assert code == 5 and json.loads(out)["error"]["code"] == "STORE_UNAVAILABLE"
 
 
 @pytest.mark.parametrize("arguments", [(), ("/x", "--depth", "-1"), ("/x", "--threads", "0"), ("/x", "--spark-version", "2.4"), ("/x", "--conf", "k")])  # fmt: skip
 def test_usage_errors(capsys, arguments):
-    assert ckpt(capsys, *arguments)[0] == 2
+    assert ckpt_fleet(capsys, *arguments)[0] == 2
 
 
 def test_a_name_that_is_no_text_is_shown_all_the_same(capsys, fleet):
     root = fleet("q")
     (root / "q").rename(os.fsdecode(os.fsencode(root) + b"/q-\xff"))
-    assert ckpt(capsys, root)[0] == 0
-    code, out, _ = ckpt(capsys, root, "--json")
+    assert ckpt_fleet(capsys, root)[0] == 0
+    code, out, _ = ckpt_fleet(capsys, root, "--json")
     assert code == 0 and Path(json.loads(out)["checkpoints"][0]["location"]).is_dir()
 
 
@@ -194,7 +175,7 @@ def test_requests_are_counted_and_few(capsys, goldens, s3_server, s3_store):
                 lake.create(f"{name}/{path.relative_to(source).as_posix()}", path.read_bytes())
     options = ("key=test", "secret=test", f"endpoint_url={s3_server}")
     arguments = [part for option in options for part in ("--storage-option", option)]
-    code, out, _ = ckpt(capsys, lake.location, "--json", *arguments)
+    code, out, _ = ckpt_fleet(capsys, lake.location, "--json", *arguments)
     summary = json.loads(out)["summary"]
     assert code == 0 and summary["checkpoints"] == 5
     assert 5 <= summary["requests_per_checkpoint"] <= 6
@@ -210,7 +191,7 @@ def test_how_long_ago_the_last_commit_was(seconds, shown):
 def test_an_index_is_written_beside_what_is_printed(capsys, fleet, tmp_path):
     root = fleet("a", "b")
     damage(root / "b" / "offsets" / "7")
-    code, out, err = ckpt(capsys, root, "--index", tmp_path / "index", "--backups", tmp_path, "--json")
+    code, out, err = ckpt_fleet(capsys, root, "--index", tmp_path / "index", "--backups", tmp_path, "--json")
     assert code == 1 and err == "" and len(json.loads(out)["checkpoints"]) == 2
     index = IndexReader().read(Store.open(str(tmp_path / "index")))
     assert [(row.location, row.worst) for row in index.rows] == [(f"{root}/a", None), (f"{root}/b", "error")]
@@ -220,7 +201,7 @@ def test_an_older_index_is_not_written_over_a_newer_one(capsys, fleet, tmp_path)
     root = fleet("a")
     newer = FleetIndex(now_ms() + 600_000, 0, (), ())
     put_index(Store.open(str(tmp_path / "index")), newer)
-    code, _, err = ckpt(capsys, root, "--index", tmp_path / "index")
+    code, _, err = ckpt_fleet(capsys, root, "--index", tmp_path / "index")
     assert (code, err) == (0, f"{tmp_path}/index: a newer index is there already, so this one was not written.\n")
     assert IndexReader().read(Store.open(str(tmp_path / "index"))) == newer
 
@@ -228,20 +209,20 @@ def test_an_older_index_is_not_written_over_a_newer_one(capsys, fleet, tmp_path)
 def test_what_is_not_in_an_index_is_said(capsys, fleet, tmp_path, monkeypatch):
     root = fleet("a")
     monkeypatch.setattr("airflow_provider_ckpt.fleet.write_index.MOST_LOCATION", 1)
-    code, _, err = ckpt(capsys, root, "--index", tmp_path / "index")
+    code, _, err = ckpt_fleet(capsys, root, "--index", tmp_path / "index")
     assert code == 0 and err.startswith("1 checkpoint is not in the index, because a location of more than 2,048")
 
 
 def test_no_index_is_written_where_checkpoints_are(capsys, fleet):
     root = fleet("a")
     for place in (root / "a", root / "a" / "offsets" / "new"):
-        code, _, err = ckpt(capsys, root, "--index", place)
+        code, _, err = ckpt_fleet(capsys, root, "--index", place)
         assert code in (2, 3) and "checkpoint" in err
     assert not list(root.rglob("fleet-*"))
 
 
 def test_backups_are_asked_for_the_index_alone(capsys, fleet, tmp_path):
-    code, _, err = ckpt(capsys, fleet("a"), "--backups", tmp_path)
+    code, _, err = ckpt_fleet(capsys, fleet("a"), "--backups", tmp_path)
     assert code == 2 and "--backups needs --index" in err
 
 
@@ -263,7 +244,7 @@ def test_at_100_columns_a_path_is_whole_and_what_was_found_is_below_it(capsys, f
     monkeypatch.setenv("COLUMNS", "100")
     root = fleet("team-a/queries/orders-enriched", "team-b/queries/totals")
     damage(root / "team-a" / "queries" / "orders-enriched" / "offsets" / "7")
-    _, out, _ = ckpt(capsys, root)
+    _, out, _ = ckpt_fleet(capsys, root)
     lines = out.splitlines()
     (at,) = [number for number, line in enumerate(lines) if "team-a/queries/orders-enriched" in line]
     assert lines[at + 1].split()[1] == "CKPT102" and max(map(len, lines)) <= 100

@@ -7,28 +7,9 @@ import json
 import pytest
 
 from airflow_provider_ckpt.cli import fleet as fleet_command
-from airflow_provider_ckpt.cli import run
 from airflow_provider_ckpt.cli.fleet_output import urgency
 from airflow_provider_ckpt.fleet.row import FleetRow
-from tests.fleets import make_fleet
-
-
-@pytest.fixture
-def fleet(goldens, tmp_path):
-    """Makes a root with checkpoints at some locations."""
-
-    def make(*locations: str):
-        make_fleet(goldens["4.3.0/agg-hdfs"] / "checkpoint", tmp_path / "root", locations)
-        return tmp_path / "root"
-
-    return make
-
-
-def ckpt(capsys, *arguments: object) -> tuple[int, str, str]:
-    """Run the command as the shell would: exit code, stdout, stderr."""
-    code = run(["fleet", *map(str, arguments)])
-    captured = capsys.readouterr()
-    return code, captured.out, captured.err
+from tests.fleets import ckpt_fleet
 
 
 def test_of_equal_rows_what_expires_first_is_first():
@@ -39,7 +20,7 @@ def test_of_equal_rows_what_expires_first_is_first():
 def test_the_first_line_counts_no_errors_as_none_where_the_worst_is_an_error(capsys, fleet, tmp_path):
     root = fleet("a")
     (root / "gone").symlink_to(tmp_path / "nowhere")
-    _, out, _ = ckpt(capsys, root)
+    _, out, _ = ckpt_fleet(capsys, root)
     assert out.startswith("1 checkpoint: 1 not readable, 0 with warnings;")
 
 
@@ -55,7 +36,7 @@ def test_an_interrupt_leaves_a_whole_document_that_says_how_far_it_came(capsys, 
             yield row
 
     monkeypatch.setattr(fleet_command, "judge_checkpoints", interrupted)
-    code, out, err = ckpt(capsys, root, "--format", document, "--index", root.parent / "index")
+    code, out, err = ckpt_fleet(capsys, root, "--format", document, "--index", root.parent / "index")
     assert code == 130 and "Interrupted after 2 rows" in err and not (root.parent / "index").exists()
     if document == "json":
         told = json.loads(out)
@@ -70,5 +51,5 @@ def test_an_interrupt_before_there_is_a_result_leaves_a_document_as_well(capsys,
         raise KeyboardInterrupt
 
     monkeypatch.setattr(fleet_command, "find_checkpoints", interrupted)
-    code, out, _ = ckpt(capsys, fleet("a"), "--json")
+    code, out, _ = ckpt_fleet(capsys, fleet("a"), "--json")
     assert (code, json.loads(out)["error"]["code"]) == (130, "INTERRUPTED")
