@@ -63,6 +63,10 @@ def check(
         if declared:
             lost = _compared(view, store, declared, opening(storage_options))
             found, unknown = worst_first((*found, *lost.findings)), (*unknown, *lost.unknown)
+        if any(finding.name and finding.name not in view.objects for finding in found):
+            from airflow_provider_ckpt.change.find_removed import with_removed  # loads the room of all changes
+
+            found = with_removed(found, store, view.objects.keys())
         return Judged(store.location, found, unknown=unknown)
 
     outputs.finish([judge(location, storage_options, evaluate) for location in locations])

@@ -69,8 +69,13 @@ def log(
     store = open_store(location, storage_options)
     listing = list_log(store)
     if batch_id is not None and batch_id not in listing.batches:
+        from airflow_provider_ckpt.change.find_removed import find_removed_batch  # for this error alone
+
         raise CheckpointNotFoundError(
-            "neither the offset log nor the commit log has this batch", location=store.location, batch_id=batch_id
+            "neither the offset log nor the commit log has this batch",
+            location=store.location,
+            batch_id=batch_id,
+            hint=find_removed_batch(store, batch_id) or None,
         )
     wanted = [batch_id] if batch_id is not None else listing.batches[-last:]
     batches = [

@@ -72,9 +72,9 @@ def findings_of(at: TableAtRestart, found: Unlogged, first_batch: int, last_batc
         yield Finding(
             CODE,
             "note",
-            f"{found.expired:,} files that source {at.source_id} has read are not in the log of the file sink that "
-            f"writes {place}, which names no older file: whether the retention of the sink or a change took them out "
-            "is not known",
+            f"source {at.source_id} has read {_files(found.expired)} that the log of the file sink which writes "
+            f"{place} does not name, nor does it name an older one: whether the retention of the sink or a change took "
+            "them out is not known",
             last_batch,
             layout.offset_entry(last_batch),
         )
@@ -83,7 +83,7 @@ def findings_of(at: TableAtRestart, found: Unlogged, first_batch: int, last_batc
 def _dropped(at: TableAtRestart, found: Unlogged, place: str, first_batch: int) -> Finding:
     (name, _), count = found.dropped[0], len(found.dropped)
     message = (
-        f"from batch {first_batch} on source {at.source_id} has read {count:,} {'file' if count == 1 else 'files'} "
+        f"from batch {first_batch} on source {at.source_id} has read {_files(count)} "
         f"that the log of the file sink which writes {place} does not name any more, while it names "
         f"older ones; the first is {name}. The query holds their rows; when the query that wrote them was rolled back, "
         "it writes these rows again, in other files, and this query reads them twice"
@@ -104,3 +104,7 @@ def _dropped(at: TableAtRestart, found: Unlogged, place: str, first_batch: int) 
 
 def _finding(at: TableAtRestart, message: str, batch_id: int, hint: str, *commands: str) -> Finding:
     return Finding(CODE, "warning", message, batch_id, layout.offset_entry(batch_id), hint, commands=commands)
+
+
+def _files(count: int) -> str:
+    return f"{count:,} {'file' if count == 1 else 'files'}"

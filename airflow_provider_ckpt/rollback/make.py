@@ -13,6 +13,7 @@ from airflow_provider_ckpt.backup.verify import require_restorable_backup
 from airflow_provider_ckpt.change.actions import Copy
 from airflow_provider_ckpt.change.added_errors import require_no_worse
 from airflow_provider_ckpt.change.fenced import dropping_fence
+from airflow_provider_ckpt.change.find_removed import find_removed
 from airflow_provider_ckpt.change.judge_start import SourceOf, judge_start, view_after
 from airflow_provider_ckpt.change.lock import lock_warnings
 from airflow_provider_ckpt.change.open_sinks import sink_of
@@ -166,7 +167,10 @@ def _fresh_rollback(stores: Stores, target: RollbackTarget, view: CheckpointView
     require_own_sources(stores, batch_id, view)
     chosen = find_whole_set(checkpoint, view, batch_id)
     if chosen.missing:
-        require(chosen, view, find_restorable(checkpoint, view, batch_id).text(checkpoint.location))
+        lacking = [problem.partition(": ")[0] for problem in chosen.missing]
+        removed = find_removed(checkpoint, lacking, stores.undo)
+        others = find_restorable(checkpoint, view, batch_id).text(checkpoint.location)
+        require(chosen, view, f"{removed} {others}".strip())
     wish = replace(wish, trigger=trigger_of(wish.trigger, operator_names(checkpoint, view, batch_id)))
     effect, sink_log = judge_sink(stores, view, batch_id, wish)
     plan = replace(plan_rollback(view, chosen, now_ms(), (effect,), sink_log), trigger=wish.trigger)

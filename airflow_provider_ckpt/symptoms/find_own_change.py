@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from airflow_provider_ckpt.change.actions import Close, Create, Delete
+from airflow_provider_ckpt.change.find_removed import way_back
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.symptoms.explanation import Explanation
 from airflow_provider_ckpt.symptoms.page import Cause
@@ -41,10 +42,13 @@ class OwnChange:
     cause: Cause | None = None
 
 
-def find_own_change(item: Explanation, records: Iterable[Record]) -> OwnChange | None:
-    """The newest change that explains an error: it fenced the very batch, or took away the very file."""
+def find_own_change(item: Explanation, records: Sequence[Record], location: str) -> OwnChange | None:
+    """The newest change that explains an error: it fenced the very batch, or took away the very file.
+
+    ``records`` are the changes of the checkpoint at ``location``, oldest first.
+    """
     for record in reversed([record for record in records if record.state in _TAKEN]):
-        found = _fenced(item, record) or _removed(item, record)
+        found = _fenced(item, record) or _removed(item, record, way_back(record, records, location))
         if found is not None:
             return found
     return None
@@ -80,7 +84,7 @@ def _fenced(item: Explanation, record: Record) -> OwnChange | None:
     return OwnChange(record, f"ckpt wrote {entry} to stop the query: the {_said(record)}. No second query is needed.")
 
 
-def _removed(item: Explanation, record: Record) -> OwnChange | None:
+def _removed(item: Explanation, record: Record, back: str) -> OwnChange | None:
     """Whether the file that Spark lacks is one that this change removed."""
     file = _file(item)
     if file is None or item.match.condition in _CONCURRENT:
@@ -93,7 +97,7 @@ def _removed(item: Explanation, record: Record) -> OwnChange | None:
         "copy of the checkpoint of before, wanted it. The checkpoint is what the change made of it.",
         commands=("ckpt history {location}", "ckpt check {location} --deep"),
     )
-    return OwnChange(record, f"ckpt removed {file}: the {_said(record)}.", cause)
+    return OwnChange(record, f"ckpt removed {file}: the {_said(record)}{back}.", cause)
 
 
 def _file(item: Explanation) -> str | None:

@@ -110,7 +110,7 @@ def _records(store: Store) -> tuple[Record, ...]:
 
 def _judged(item: Explanation, seen: _Seen) -> Explanation:
     if item.code is None and _other_query(item.facts.get("query_id"), seen.view) is None:
-        change = find_own_change(item, seen.records)
+        change = find_own_change(item, seen.records, seen.view.location)
         if change is not None:
             evidence = Evidence("confirmed", change.sentence, record=change.record.location)
             return replace(item, cause=change.cause or item.cause, evidence=evidence)

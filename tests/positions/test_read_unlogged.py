@@ -93,7 +93,9 @@ def test_what_retention_may_have_taken_out_is_a_note(lake):
     drop(lake, *range(5))
     (log / "4.compact").write_text("\n".join(["v1", *lines]))
     (finding,) = judged(lake).findings
-    assert (finding.severity, finding.commands) == ("note", ()) and finding.message.startswith("2 files")
+    assert (finding.severity, finding.commands) == ("note", ()) and finding.message.startswith(
+        "source 0 has read 2 files that"
+    )
 
 
 def test_a_query_that_has_read_nothing_is_not_judged_by_it(lake):
