@@ -42,7 +42,7 @@ from airflow_provider_ckpt.backup.tags import Words
 from airflow_provider_ckpt.checkpoint.contents import Contents, contents, unknown_names
 from airflow_provider_ckpt.checkpoint.decompressors import decompressors
 from airflow_provider_ckpt.checkpoint.find_restart_set import find_restart_set
-from airflow_provider_ckpt.checkpoint.listing import find_objects
+from airflow_provider_ckpt.checkpoint.listing import find_objects, find_own
 from airflow_provider_ckpt.checkpoint.observe import decode_entries, observe, refuse_closed, refuse_links
 from airflow_provider_ckpt.checkpoint.own_files import DATA, INTENT, MANIFEST
 from airflow_provider_ckpt.checkpoint.read_unmoved import read_unmoved
@@ -234,10 +234,11 @@ def _copy_newest(checkpoint: Store, copier: Copier, threads: int, on_step: OnSte
     entries, damaged = decode_entries(checkpoint, [name for name in logs if name in copier.held], copier.read)
     copied = copier.objects(logs)  # an entry may be purged by now: then it is known as it was listed before
     before = {name: started.objects.get(name, stored) for name, stored in copied.items()}
-    objects = {**before, **find_objects(checkpoint)}
+    listed, inside = find_own(checkpoint)
+    objects = {**before, **listed}
     copier.use_listing(objects)
     _require_same(logs, started.objects, objects)
-    view = CheckpointView(checkpoint.location, now_ms(), objects, entries, damaged, complete=True)
+    view = CheckpointView(checkpoint.location, now_ms(), objects, entries, damaged, complete=True, inside=inside)
     refuse_links(view, beside=False)
     chosen = drive(restart_set(view, batch_id, decompressors()), copier.read)
     if chosen.missing and observe(checkpoint).latest_committed != batch_id:
@@ -265,8 +266,7 @@ def _copy_unknown(
     Returns:
         What was changed, added or removed between the two listings; what was removed before it was copied is not held.
     """
-    names = plan.beside.unknown
-    if not names:
+    if not (names := plan.beside.unknown):
         return ()
     in_parallel(copier.try_add, names, threads, on_step)
     copier.mend_references(lambda function, lost: in_parallel(function, lost, threads))

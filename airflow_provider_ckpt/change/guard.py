@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from airflow_provider_ckpt.change.actions import Action, Clear, Delete, Open, Repartition
 from airflow_provider_ckpt.change.executor import InPlace
 from airflow_provider_ckpt.change.facts import Facts, Place, batch_of, is_table
+from airflow_provider_ckpt.checkpoint.listing import find_objects
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.layout import main_name
 from airflow_provider_ckpt.errors import CheckpointBusyError, PlanError
@@ -153,7 +154,7 @@ class Guard:
 
     def _expect_batch(self) -> None:
         """From now on what Spark has written of the batch of the plan is expected; nothing else has changed."""
-        now, batch = self._stores.checkpoint.find(), self._plan.batch_id
+        now, batch = find_objects(self._stores.checkpoint), self._plan.batch_id
 
         def is_others(name: str) -> bool:
             return batch_of(name) != batch and not is_table(name)
@@ -195,7 +196,7 @@ class Guard:
             )
 
     def _difference(self) -> str | None:
-        now: dict[Place, Mapping[str, StoredObject]] = {"checkpoint": self._stores.checkpoint.find()}
+        now: dict[Place, Mapping[str, StoredObject]] = {"checkpoint": find_objects(self._stores.checkpoint)}
         if "sink" in self._expected:
             now["sink"] = read_file_sink(self._stores.place("sink")).objects
         differences = (difference(self._expected[place], objects) for place, objects in now.items())

@@ -29,12 +29,14 @@ Reason = Literal[
     "a name that no backup can hold, or not readable",
     "a link",
     "a file under the name of a directory",
+    "a checkpoint of another query, which needs a backup of its own",
 ]
 #: What is left out although nobody knows that it is not needed.
 ODD: tuple[Reason, ...] = (
     "a name that no backup can hold, or not readable",
     "a link",
     "a file under the name of a directory",
+    "a checkpoint of another query, which needs a backup of its own",
 )
 
 
@@ -75,7 +77,8 @@ def contents(
     """
     needed, judge = frozenset(needed), _Judge(view, batch_id)
     directories = {parent for name in view.objects for parent in parents(name)}
-    unknown, left_out = [], {}
+    unknown: list[str] = []
+    left_out: dict[str, Reason] = {f"{root}/": ODD[-1] for root in view.inside}
     for name in sorted(view.objects):
         if name in needed:
             continue

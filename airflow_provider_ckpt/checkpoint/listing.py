@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from airflow_provider_ckpt.checkpoint.inside import without_inside
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.errors import StoreError
@@ -118,14 +119,20 @@ def list_tree(store: Store) -> tuple[PackedObjects, set[str]]:
     return objects, set(directories)
 
 
-def find_objects(store: Store) -> PackedObjects:
-    """Every object, as :func:`list_tree` shows them. Raises StoreError."""
+def find_own(store: Store) -> tuple[PackedObjects, tuple[str, ...]]:
+    """Every object, as :func:`list_tree` shows them, but for checkpoints inside; and these. Raises StoreError."""
     try:
-        return store.find()
+        objects = store.find()
     except StoreError as error:
         if not store.is_local or not _is_beside(error, error.name or ""):
             raise
-    return list_tree(store)[0]
+        objects = list_tree(store)[0]
+    return without_inside(objects)
+
+
+def find_objects(store: Store) -> PackedObjects:
+    """The objects of :func:`find_own` alone. Raises StoreError."""
+    return find_own(store)[0]
 
 
 def _is_beside(error: StoreError, directory: str) -> bool:

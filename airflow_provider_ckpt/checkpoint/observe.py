@@ -8,6 +8,7 @@ from shlex import quote
 
 from airflow_provider_ckpt import codec
 from airflow_provider_ckpt.checkpoint.contents import listed_shortly
+from airflow_provider_ckpt.checkpoint.inside import is_inside, without_inside
 from airflow_provider_ckpt.checkpoint.listing import DirectoryListing, list_checkpoint, list_logs, list_tree
 from airflow_provider_ckpt.checkpoint.lookalikes import what_it_is
 from airflow_provider_ckpt.checkpoint.read_unmoved import read_unmoved
@@ -52,12 +53,14 @@ def observe(
 def _observe_once(store: Store, deep: bool, batch_id: int | None, listing: DirectoryListing) -> CheckpointView:
     listing = list_logs(store, listing)
     require_checkpoint(store, listing)
-    objects = listing.objects
+    objects, inside = listing.objects, tuple[str, ...]()
     entries, damaged = decode_entries(store, _entries_to_read(objects, batch_id), store.read)
     folders = {name for name in listing.directories if name not in layout.TOP_DIRECTORIES}
     own: set[str] = {"", *(listing.directories & layout.TOP_DIRECTORIES)}
     if deep:
         found, directories = list_tree(store)
+        found, inside = without_inside(found)
+        directories = {name for name in directories if not is_inside(name, inside)}
         objects = found | {name: stored for name, stored in objects.items() if name not in found}
         folders.update(name for name in directories if isinstance(layout.parse(name), _FILES))
         own.update(directories)
@@ -81,6 +84,7 @@ def _observe_once(store: Store, deep: bool, batch_id: int | None, listing: Direc
         stateful=bool(listing.stateful),
         directories=store.access_of_directories(sorted(own)),
         folders=tuple(sorted(filter(store.can_name, folders - linked))),
+        inside=inside,
     )
 
 

@@ -53,6 +53,7 @@ class CheckpointView:
         gone_inputs: URIs of input files of the batch in flight that are not in their directory any more.
         restorable: The newest batch that a rollback can go to, at or before each batch for which that was found out;
             None where there is none.
+        inside: Directories that are checkpoints of other queries; nothing of them is in ``objects``.
         long_source_logs: The newest entry that a log of a file source names, of whole ones too large to hold, by name.
     """
 
@@ -78,6 +79,7 @@ class CheckpointView:
     gone_inputs: tuple[str, ...] = ()
     restorable: Mapping[int, int | None] = field(default_factory=dict)
     long_source_logs: Mapping[str, int | None] = field(default_factory=dict)
+    inside: tuple[str, ...] = ()
     #: Batch ids by log, and those that are whole, once they were asked for: the rules ask again and again.
     _batches: dict[str, tuple[int, ...]] = field(init=False, repr=False, compare=False, default_factory=dict)
     #: The names of ``objects`` in order, once something below a directory was asked for.

@@ -45,6 +45,24 @@ def links(view: CheckpointView) -> Iterator[Finding]:
         )
 
 
+@rule("CKPT149")
+def inside(view: CheckpointView) -> Iterator[Finding]:
+    """CKPT149: checkpoints of other queries, of which nothing is judged, copied or changed with this one."""
+    if view.inside:
+        yield Finding(
+            "CKPT149",
+            "note",
+            f"inside this checkpoint {_checkpoints(len(view.inside))}: {listed_shortly(view.inside)}",
+            name=view.inside[0],
+            hint="Check, back up and roll back each by its own location: what ckpt does to this checkpoint leaves it "
+            "out and in place. It is lost when somebody removes this directory: give that query one outside of it.",
+        )
+
+
+def _checkpoints(count: int) -> str:
+    return "is that of another query" if count == 1 else f"are {count} of other queries"
+
+
 @rule("CKPT163")
 def unreachable(view: CheckpointView) -> Iterator[Finding]:
     """CKPT163: what is listed, and can be neither read, copied nor removed."""

@@ -66,6 +66,7 @@ RULES: Mapping[str, str] = {
     "CKPT146": "Stray copy in the offset log",
     "CKPT147": "Watermark in the future",
     "CKPT148": "Rows that were read and that a file sink does not name any more",
+    "CKPT149": "Checkpoint inside",
     "CKPT150": "Two writers",
     "CKPT151": "Fenced checkpoint",
     "CKPT152": "Files closed to the query",

@@ -92,16 +92,18 @@ def in_flight_warnings(view: CheckpointView, batch_id: int) -> tuple[str, ...]:
 
 
 def unknown_warnings(view: CheckpointView) -> tuple[str, ...]:
-    """What becomes of files that nobody here knows."""
-    unknown = unknown_names(view)
-    if not unknown:
-        return ()
-    return (
-        (
+    """What becomes of files that nobody here knows, and of checkpoints of other queries."""
+    told = []
+    if unknown := unknown_names(view):
+        told.append(
             f"{len(unknown)} files that ckpt does not know are not changed: {listed_shortly(unknown)}. The program "
             "that wrote them (a source, a catalog) is not rolled back with the query."
-        ),
-    )
+        )
+    if view.inside:
+        told.append(
+            f"Checkpoints of other queries are inside this one, and are not changed: {listed_shortly(view.inside)}."
+        )
+    return tuple(told)
 
 
 def _source_warnings(view: CheckpointView, batch_id: int) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 from airflow_provider_ckpt.change.guard import difference, watch_s
+from airflow_provider_ckpt.checkpoint.listing import find_objects
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.errors import CheckpointBusyError
 from airflow_provider_ckpt.storage.store import Store
@@ -16,11 +17,11 @@ def require_stopped(checkpoint: Store) -> None:
 
     An idle query cannot be told from a stopped one: this refutes the statement that it is stopped, and proves nothing.
     """
-    before = checkpoint.find()
+    before = find_objects(checkpoint)
     watched_s = watch_s(before, None)
     time.sleep(watched_s)
     expected = {name: stored.identity for name, stored in before.items()}
-    found = difference(expected, checkpoint.find())
+    found = difference(expected, find_objects(checkpoint))
     if found is not None:
         raise CheckpointBusyError(
             f"a query is running: it wrote to the checkpoint within {duration_text(watched_s * 1000)} ({found}).",

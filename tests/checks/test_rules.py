@@ -336,6 +336,7 @@ BY_CODE: dict[str, Shown] = {
         ("error", "sources/0/offsets/0"), deploy=DeploySpec(), table=of_iceberg(IcebergOffset(4, 0), initial=8)
     ),
     "CKPT264": Shown(("error", "offsets/4"), deploy=DeploySpec(), table=of_iceberg(IcebergOffset(4, 0), from_ms=2_000)),
+    "CKPT149": Shown(("note", "other"), mutations=("folder other/offsets", "text other/offsets/0 v1")),
     "CKPT148": Shown(
         ("warning", "offsets/3"),
         deploy=DeploySpec(),

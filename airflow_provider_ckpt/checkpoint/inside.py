@@ -1,0 +1,59 @@
+"""Checkpoints of other queries that are inside a checkpoint: nothing of them is of the query around them.
+
+Spark takes any directory for a checkpoint, one inside another too. The query of the inner one runs and stops by itself,
+so what it writes is no sign of the outer query, and belongs in no backup of that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from airflow_provider_ckpt.checkpoint.own_files import DATA, DROPPED, INTENT, MANIFEST, UNDO_DIRECTORY
+from airflow_provider_ckpt.codec import layout
+from airflow_provider_ckpt.storage.packed import PackedObjects
+
+_LOGS = (layout.OFFSETS, layout.COMMITS)
+_BACKUP = (MANIFEST, INTENT, DROPPED)
+
+
+def without_inside(objects: PackedObjects) -> tuple[PackedObjects, tuple[str, ...]]:
+    """What is listed of a checkpoint itself, and the directories of those inside, the outer ones of these alone.
+
+    Records of changes of an inner checkpoint, which are beside it, count as part of it. A backup that is inside is
+    none: it is a copy. A directory counts by an entry of the offset or the commit log.
+    """
+    found = sorted({root for name in objects if (root := _root_of(name)) and not _is_backup(root, objects)})
+    roots: list[str] = []
+    for root in found:
+        if not roots or not root.startswith(f"{roots[-1]}/"):
+            roots.append(root)
+    if not roots:
+        return objects, ()
+    below = _prefixes(roots)
+    own = PackedObjects(stored for name, stored in objects.items() if not name.startswith(below))
+    return own, tuple(roots)
+
+
+def is_inside(name: str, roots: Collection[str]) -> bool:
+    """Whether a file or a directory is of one of these checkpoints, or of the records of its changes."""
+    return f"{name}/".startswith(_prefixes(roots))
+
+
+def _prefixes(roots: Collection[str]) -> tuple[str, ...]:
+    records = {f"{root.rpartition('/')[0]}/{UNDO_DIRECTORY}".lstrip("/") for root in roots}
+    return tuple(f"{place}/" for place in (*roots, *records))
+
+
+def _root_of(name: str) -> str | None:
+    """The checkpoint that an entry of a log is of, relative to the outer one; None for any other name."""
+    directory, _, base = name.rpartition("/")
+    root, _, log = directory.rpartition("/")
+    if log not in _LOGS or not root or root.partition("/")[0] in (*layout.TOP_DIRECTORIES, UNDO_DIRECTORY):
+        return None
+    parsed = layout.parse(f"{log}/{base}")
+    return root if isinstance(parsed, layout.LogEntry) and parsed.canonical else None
+
+
+def _is_backup(root: str, objects: PackedObjects) -> bool:
+    above, _, base = root.rpartition("/")
+    return base == DATA and any(f"{above}/{name}".lstrip("/") in objects for name in _BACKUP)

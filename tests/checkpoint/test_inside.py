@@ -1,0 +1,90 @@
+"""A checkpoint inside another one: known by its logs, named, and left alone by what is done to the outer one."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pytest
+
+from airflow_provider_ckpt.backup.take import take_backup
+from airflow_provider_ckpt.change.apply import apply
+from airflow_provider_ckpt.change.places import Stores
+from airflow_provider_ckpt.change.undo.make import make_undo
+from airflow_provider_ckpt.checkpoint.inside import is_inside, without_inside
+from airflow_provider_ckpt.checkpoint.observe import observe
+from airflow_provider_ckpt.checks.inspect import inspect
+from airflow_provider_ckpt.rollback.make import make_rollback
+from airflow_provider_ckpt.storage.packed import PackedObjects
+from airflow_provider_ckpt.storage.store import Store
+from airflow_provider_ckpt.storage.stored_object import StoredObject
+from tests.backup_lab import files
+from tests.kafka_checkpoint import commit_batch
+
+
+def listed(*names: str) -> PackedObjects:
+    return PackedObjects(StoredObject(name, 0, None, "") for name in dict.fromkeys(names))
+
+
+@pytest.mark.parametrize(("names", "inside"), [
+    (["a/offsets/0"], ["a"]), (["a/commits/7"], ["a"]), (["x/y/offsets/0", "x/z/offsets/0"], ["x/y", "x/z"]),
+    (["a/offsets/0", "a/b/offsets/0"], ["a"]), (["_checkpoints/a/commits/0"], ["_checkpoints/a"]),
+    (["a/offsets/.0.crc"], []), (["a/offsets/007"], []), (["a/metadata"], []), (["offsets/0"], []), (["sources/0/offsets/0"], []),
+    (["state/0/offsets/0"], []), (["offsets/offsets/0"], []), (["_ckpt_undo/a/1/offsets/3"], []),
+    (["bk/1/manifest.json", "bk/1/checkpoint/offsets/0"], []), (["bk/checkpoint/offsets/0"], ["bk/checkpoint"]),
+    (["checkpoint/offsets/0", "manifest.json"], []),
+])  # fmt: skip
+def test_a_directory_with_an_entry_of_a_log_is_a_checkpoint_unless_spark_or_a_backup_has_it(names, inside):
+    own, found = without_inside(listed(*names, "commits/0", "ab/c"))
+    assert list(found) == inside
+    assert set(own) == {name for name in [*names, "commits/0", "ab/c"] if not inside or not is_inside(name, inside)}
+
+
+def test_the_records_of_its_changes_are_part_of_it():
+    own, _ = without_inside(listed("b/a/offsets/0", "b/_ckpt_undo/a/1/plan.json", "_ckpt_undo/x", "b/c"))
+    assert set(own) == {"_ckpt_undo/x", "b/c"}
+
+
+@pytest.fixture
+def outer(golden):
+    """A checkpoint, with that of another query in its directory ``other``."""
+    checkpoint = golden("file-to-parquet-5")
+    shutil.copytree(checkpoint, checkpoint.parent / "copy")
+    shutil.move(checkpoint.parent / "copy", checkpoint / "other")
+    return checkpoint
+
+
+def test_it_is_named_and_is_no_unknown_file(outer):
+    (outer / "notes.txt").touch()
+    found = {item.code: item for item in inspect(Store.open(str(outer)), deep=True)}
+    assert (found["CKPT149"].name, found["CKPT149"].severity) == ("other", "note")
+    assert found["CKPT160"].message == "1 files are not known to ckpt: notes.txt"
+
+
+def test_damage_of_it_is_none_of_the_outer_one(outer):
+    (outer / "other/offsets/4").write_text("")
+    (outer / "other/link").symlink_to("/tmp")
+    assert [item.code for item in inspect(Store.open(str(outer)), deep=True)] == ["CKPT149"]
+
+
+def test_its_query_may_run_while_the_outer_one_is_rolled_back_and_that_is_undone(outer, tmp_path):
+    stores = Stores(Store.open(str(outer)))
+    plan = make_rollback(stores, 2)
+    assert "Checkpoints of other queries are inside this one, and are not changed: other." in plan.warnings
+    commit_batch(outer / "other", 5, json.dumps({"logOffset": 5}))
+    before, whole = files(outer / "other"), files(outer)
+    words = {"query_is_stopped": True, "accept_sink": ("unknown", "skipped"), "quiet_s": 0}
+    apply(plan, stores, **words)
+    assert observe(stores.checkpoint).latest_committed == 2 and files(outer / "other") == before
+    undo = make_undo(stores)
+    commit_batch(outer / "other", 6, json.dumps({"logOffset": 6}))
+    apply(undo, stores, **words)
+    assert {name: data for name, data in files(outer).items() if name in whole} == whole
+
+
+def test_a_backup_leaves_it_out_and_says_so(outer, tmp_path):
+    taken = take_backup(Store.open(str(outer)), Store.open(str(tmp_path / "backups")))
+    assert not any(stored.name.startswith("other") for stored in taken.objects) and not taken.unknown
+    assert taken.not_judged == (
+        "not in the backup is 'other/': a checkpoint of another query, which needs a backup of its own",
+    )
