@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
+from airflow_provider_ckpt.errors import StoreError
 from airflow_provider_ckpt.storage.access import Attributes
 from airflow_provider_ckpt.storage.local_access import (
     access_in,
@@ -75,7 +76,10 @@ class LocalDisk:
 
 
 def local_path(location: str) -> str | None:
-    """The absolute path that a location of this machine means, tidied; None for one that is elsewhere, or chained."""
+    """The absolute path that a location of this machine means, tidied; None for one that is elsewhere, or chained.
+
+    Raises StoreError for a relative one in a directory that was removed.
+    """
     scheme, separator, path = location.partition("://")
     if "::" in location or (separator and scheme.lower() not in SCHEMES):
         return None
@@ -83,7 +87,22 @@ def local_path(location: str) -> str | None:
         path = path[len("localhost") :]
     if not separator:
         path = location.removeprefix("file:").removeprefix("local:")
-    return tidied(os.path.join(os.getcwd(), os.path.expanduser(path)))  # noqa: PTH109, PTH111, PTH118  # "" is cwd
+    path = os.path.expanduser(path)  # noqa: PTH111  # "" is the working directory
+    if not path.startswith("/"):
+        path = os.path.join(_working_directory(path), path)  # noqa: PTH118  # as above
+    return tidied(path)
+
+
+def _working_directory(path: str) -> str:
+    """The directory that a relative path is in. Raises StoreError when it was removed."""
+    try:
+        return os.getcwd()  # noqa: PTH109  # tests replace it
+    except FileNotFoundError:
+        raise StoreError(
+            "the path is relative, and the working directory does not exist any more.",
+            location=path,
+            hint="Give an absolute path.",
+        ) from None
 
 
 def tidied(path: str) -> str:

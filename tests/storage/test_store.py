@@ -294,3 +294,13 @@ def test_what_takes_the_place_of_a_file_is_on_the_disk_before_that(tmp_path, mon
     monkeypatch.setattr(os, "fsync", sync)
     store.write("file", b"other")
     assert seen == [(5, b"old")] and store.read("file") == b"other"
+
+
+def test_where_the_working_directory_was_removed_an_absolute_location_is_opened_all_the_same(tmp_path, monkeypatch):
+    (gone := tmp_path / "gone").mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert Store.open(f"{tmp_path}/there").location == f"{tmp_path}/there"
+    with pytest.raises(StoreError, match="the working directory does not exist any more"):
+        Store.open("there")
+    monkeypatch.chdir(tmp_path)
