@@ -94,7 +94,7 @@ goldens: $(READY) java ## Write the checkpoints of the installed Spark anew and 
 	$(BIN)/python tests/golden/generate.py --root $$(mktemp -d) verify
 
 sinks: $(READY) java .venv-lakes/.ready .venv-hudi/.ready ## Rollbacks into real Delta, Iceberg, Hudi tables, and what stops queries on them (20 minutes)
-	CKPT_SINKS=1 $(BIN)/python -m pytest -q tests/spark/test_sinks.py tests/spark/test_delta_export.py tests/spark/test_delta_reset.py tests/spark/test_delta_stops.py tests/sources/test_tables.py tests/positions/test_judge_delta.py tests/spark/test_iceberg_reset.py tests/positions/test_judge_iceberg.py --timeout 1800
+	CKPT_SINKS=1 $(BIN)/python -m pytest -v tests/spark/test_sinks.py tests/spark/test_delta_export.py tests/spark/test_delta_reset.py tests/spark/test_delta_stops.py tests/sources/test_tables.py tests/positions/test_judge_delta.py tests/spark/test_iceberg_reset.py tests/positions/test_judge_iceberg.py --timeout 1800
 
 symptoms: $(READY) java .kafka/.ready .kafka-connector/.ready .venv-lakes/.ready .venv-spark-3.5.9/.ready ## The errors of the runbook: produced in real Spark 4.3 and 3.5, explained, repaired, started (15 to 20 minutes)
 	CKPT_SYMPTOMS=1 $(BIN)/python -m pytest -q tests/symptoms/produced --timeout 1800
@@ -149,7 +149,7 @@ docs: $(READY) ## The documentation as a site, in site/; a broken link or anchor
 
 docs-run: $(READY) java .kafka/.ready .kafka-connector/.ready ## Every code block of the pages, run as a reader would
 	$(BIN)/python -m tests.docs.blocks
-	CKPT_EXHAUSTIVE=1 $(BIN)/python -m pytest -q tests/docs --timeout 1800
+	CKPT_EXHAUSTIVE=1 $(BIN)/python -m pytest -v tests/docs --timeout 1800
 
 browser-says:
 	@echo "First what is missing: the environment, PostgreSQL, Chromium (some minutes, silent). Then 34 tests, of which the first is seen after a minute or two, when Airflow is up."
