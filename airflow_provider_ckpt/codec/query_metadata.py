@@ -9,8 +9,8 @@ from airflow_provider_ckpt.codec import jvm_text
 from airflow_provider_ckpt.codec.verbatim import Verbatim, remember
 from airflow_provider_ckpt.errors import IncompleteLogFileError, MalformedEntryError
 
-# java.util.UUID.fromString: five hexadecimal groups, each of any length up to that of a long
-_UUID = re.compile(r"[0-9a-fA-F]{1,16}(-[0-9a-fA-F]{1,16}){4}\Z")
+#: A number of five, as java.util.UUID.fromString reads it, and how long their text may be.
+_NUMBER, _LENGTH = re.compile(r"\+?[0-9a-fA-F]+"), 36
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +37,20 @@ def decode(data: bytes, name: str) -> QueryMetadata:
     if fields.is_null("id"):
         raise MalformedEntryError("the query id is null", name=name, spark_error="NullPointerException")
     query_id = fields.text("id")
-    if not _UUID.match(query_id):
+    if refused := _refused(query_id):
         raise MalformedEntryError(
             f"the query id is not a UUID but {jvm_text.abbreviate(query_id)}",
             name=name,
-            spark_error="IllegalArgumentException",
+            spark_error=refused,
         )
     metadata = QueryMetadata(query_id)
     return remember(metadata, data)
+
+
+def _refused(query_id: str) -> str | None:
+    """The error of ``java.util.UUID.fromString``, or None for five hexadecimal numbers that fit into a long each."""
+    numbers = query_id.split("-")
+    if len(query_id) > _LENGTH or len(numbers) != 5:
+        return "IllegalArgumentException"
+    is_read = all(_NUMBER.fullmatch(number) and int(number, 16) < 1 << 63 for number in numbers)
+    return None if is_read else "NumberFormatException"
