@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from shlex import quote
 
 from airflow_provider_ckpt.change import journal
 from airflow_provider_ckpt.change.acceptance import require_accepted, require_names
@@ -268,7 +267,7 @@ def _take_steps(executor: InPlace, todo: Sequence[Action], guard: Guard, on_step
         except StoreError as error:
             if isinstance(error, ObjectNotFoundError) and is_gone_from(error, executor.stores.place(action.place)):
                 raise guard.stopped(f"{error.name} was removed", done, len(todo)) from None
-            error.hint = _half_done(executor.plan, done, len(todo), error.hint)
+            error.hint = _half_done(executor, done, len(todo), error.hint)
             raise
         guard.note(action, executor.identities.get(action.spot))
         on_step(done + 1, len(todo), action.name)
@@ -276,13 +275,14 @@ def _take_steps(executor: InPlace, todo: Sequence[Action], guard: Guard, on_step
     guard.require_as_planned(len(todo))
 
 
-def _half_done(plan: Plan, done: int, total: int, hint: str | None) -> str:
+def _half_done(executor: InPlace, done: int, total: int, hint: str | None) -> str:
     """What to do about a change that the storage has stopped between its first step and its last."""
+    plan, undo = executor.plan, executor.stores.undo_command
     begun = (
         f"The {plan.called} was begun and is not complete: {done} of {total} steps were done; what they removed is "
         "saved."
     )
-    back = f"; `ckpt undo {quote(plan.location)}` takes it back instead" if KINDS[plan.kind].can_be_undone else ""
+    back = f"; `{undo}` takes it back instead" if KINDS[plan.kind].can_be_undone else ""
     return f"{begun} {hint or ''} Then run the same command again, which completes it{back}.".replace("  ", " ")
 
 

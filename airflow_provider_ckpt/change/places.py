@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from shlex import quote
 
 from airflow_provider_ckpt.change import journal
 from airflow_provider_ckpt.change.open_sinks import open_sink, sink_of
@@ -73,6 +74,12 @@ class Stores:
         if store is None:
             raise PlanError("the plan trims the log of a sink, but no sink was given")
         return store
+
+    @property
+    def undo_command(self) -> str:
+        """The command that takes back the newest change here, for a shell."""
+        records = f" --undo-to {quote(self.undo.location)}" if self.undo is not None else ""
+        return f"ckpt undo {quote(self.checkpoint.location)}{records}"
 
     def record(self, plan_id: str) -> Store:
         """Where the record of one plan is."""

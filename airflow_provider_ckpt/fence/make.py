@@ -168,7 +168,7 @@ def _require_no_other(stores: Stores) -> None:
         raise PlanError(
             f"a {kind} of this checkpoint was interrupted, and could not be completed behind a fence.",
             location=location,
-            hint=f"Nothing was done. Complete it by its own command, or take it back (ckpt undo {quote(location)}).",
+            hint=f"Nothing was done. Complete it by its own command, or take it back ({stores.undo_command}).",
         )
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from shlex import quote
 
 from airflow_provider_ckpt.change import journal
 from airflow_provider_ckpt.change.acceptance import require_names
@@ -197,7 +196,7 @@ def _open_again(run: _Run, plan: Plan, stored: StoredObject | None, error: BaseE
             closed = (
                 f"{fence_of(plan).name} closes the checkpoint, and no Spark starts from it. Run the same command again"
             )
-            error.hint = f"{error.hint or ''} {closed}, or take it back: ckpt undo {quote(plan.location)}".strip()
+            error.hint = f"{error.hint or ''} {closed}, or take it back: {run.stores.undo_command}".strip()
 
 
 def _remove(run: _Run, plan: Plan, stored: StoredObject | None) -> None:

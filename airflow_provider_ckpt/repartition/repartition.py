@@ -50,7 +50,7 @@ class Executor(InPlace):
     @property
     def ways_out(self) -> str:
         """What was there before comes back."""
-        return f"`ckpt undo {quote(self.plan.location)}` puts back what was there before"
+        return f"`{self.stores.undo_command}` puts back what was there before"
 
     def finish(self, by: str, at_ms: int) -> None:
         """Nothing is left to clear away."""
@@ -136,7 +136,7 @@ class Executor(InPlace):
             batch_id=plan.batch_id,
             hint=f"Run the same command again: ckpt repartition {quote(plan.location)} --partitions {plan.partitions}; "
             "or "
-            f"take it back: ckpt undo {quote(plan.location)}",
+            f"take it back: {self.stores.undo_command}",
         )
 
     def _note_refused(self, why: str) -> None:
@@ -149,5 +149,5 @@ class Executor(InPlace):
             f"the repartition has not led to what it should: {problem}.",
             location=self.plan.location,
             batch_id=self.plan.batch_id,
-            hint=f"Do not start the query. Take it back: ckpt undo {quote(self.plan.location)}",
+            hint=f"Do not start the query. Take it back: {self.stores.undo_command}",
         )

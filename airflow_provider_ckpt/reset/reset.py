@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from shlex import quote
 
 from airflow_provider_ckpt.change.actions import Copy
 from airflow_provider_ckpt.change.executor import InPlace, Tick
@@ -30,7 +29,7 @@ class Executor(InPlace):
     @property
     def ways_out(self) -> str:
         """What was there before comes back."""
-        return f"run `ckpt undo {quote(self.plan.location)}` to put back what was there before"
+        return f"run `{self.stores.undo_command}` to put back what was there before"
 
     def judge_outcome(self) -> None:
         """The entry has its content or it has not; each was verified."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from shlex import quote
-
 from airflow_provider_ckpt.change.actions import Replace
 from airflow_provider_ckpt.change.journal import history
 from airflow_provider_ckpt.change.places import Stores
@@ -38,7 +36,7 @@ def require_own_sources(stores: Stores, batch_id: int, view: CheckpointView) -> 
                 location=stores.checkpoint.location,
                 batch_id=batch_id,
                 hint=f"Nothing was done. Roll back to batch {plan.batch_id} or a later one. Or undo that change first "
-                f"(ckpt undo {quote(stores.checkpoint.location)}), and start the query with the sources that it had.",
+                f"({stores.undo_command}), and start the query with the sources that it had.",
             )
     _require_alike(batch_id, view)
 

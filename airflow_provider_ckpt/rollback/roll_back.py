@@ -21,7 +21,6 @@ class Executor(PutStaged):
         """What was there before comes back, or only what the query has written goes."""
         place, batch_id = quote(self.plan.location), self.plan.batch_id
         return (
-            f"run `ckpt undo {place}` to put the removed files back, or `ckpt rollback {place} --to-batch {batch_id}` "
-            "to "
-            "drop what the query has written"
+            f"run `{self.stores.undo_command}` to put the removed files back, or "
+            f"`ckpt rollback {place} --to-batch {batch_id}` to drop what the query has written"
         )

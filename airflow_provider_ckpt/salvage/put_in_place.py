@@ -21,7 +21,6 @@ class Executor(PutStaged):
         """What was there before comes back, or the plan is made anew."""
         place = quote(self.plan.location)
         return (
-            f"run `ckpt undo {place}` to put everything back as it was, or `ckpt salvage {place}` to salvage what is "
-            "there "
-            "now"
+            f"run `{self.stores.undo_command}` to put everything back as it was, or `ckpt salvage {place}` to salvage "
+            "what is there now"
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from shlex import quote
 
 from airflow_provider_ckpt.change.actions import Copy
 from airflow_provider_ckpt.change.executor import InPlace, Tick
@@ -30,7 +29,7 @@ class Executor(InPlace):
     @property
     def ways_out(self) -> str:
         """The log is completed from what is there then, or is as it was."""
-        undo = f"ckpt undo {quote(self.plan.location)}"
+        undo = self.stores.undo_command
         return f"run the same command again to complete the log, or `{undo}` to have it as it was"
 
     def judge_outcome(self) -> None:

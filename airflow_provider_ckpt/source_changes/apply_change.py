@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from shlex import quote
-
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.put_staged import PutStaged
 from airflow_provider_ckpt.codec import layout
@@ -21,7 +19,7 @@ class Executor(PutStaged):
     @property
     def ways_out(self) -> str:
         """What was there before comes back."""
-        return f"run `ckpt undo {quote(self.plan.location)}` to put back what was there before"
+        return f"run `{self.stores.undo_command}` to put back what was there before"
 
     def finish(self, by: str, at_ms: int) -> None:
         """No empty directory is kept of a source that is no more."""

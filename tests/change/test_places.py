@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 import pytest
 
 from airflow_provider_ckpt.change.open_sinks import open_sinks
@@ -55,3 +57,10 @@ def test_a_plan_names_what_was_not_given(given, named, opened):
 def test_sinks_are_opened_where_they_have_a_directory():
     opened = open_sinks([parse_sink("file:/out"), parse_sink("kafka")], Store.open)
     assert [store and store.location for _, store in opened] == ["/out", None]
+
+
+def test_the_command_that_takes_a_change_back_says_where_its_record_is():
+    checkpoint, records = (Store.open(place) for place in ("/data/my ck", "/data/it's"))
+    assert Stores(checkpoint).undo_command == "ckpt undo '/data/my ck'"
+    command = shlex.split(Stores(checkpoint, undo=records).undo_command)
+    assert command == ["ckpt", "undo", "/data/my ck", "--undo-to", "/data/it's"]

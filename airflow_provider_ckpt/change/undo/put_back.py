@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
-from shlex import quote
 
 from airflow_provider_ckpt.change import journal, stage
 from airflow_provider_ckpt.change.actions import Copy, Delete, Replace
@@ -63,7 +62,7 @@ class Executor(InPlace):
     @property
     def ways_out(self) -> str:
         """The same command goes on."""
-        return f"run `ckpt undo {quote(self.plan.location)}` again: it drops what the query has written, and continues"
+        return f"run `{self.stores.undo_command}` again: it drops what the query has written, and continues"
 
     def judge_outcome(self) -> None:
         """Each object was verified when it came."""
