@@ -16,15 +16,16 @@ KILLED = 137
 
 def die_at(write: int, home: str) -> None:
     """Let this process die before its write of that number, counted from 1, to a path below ``home``."""
-    _at_write(write, home, lambda: os._exit(KILLED))
+    at_write(write, home, lambda: os._exit(KILLED))
 
 
 def pause_at(write: int, home: str) -> None:
     """Let this process stop before its write of that number, until it gets ``SIGCONT``."""
-    _at_write(write, home, lambda: os.kill(os.getpid(), signal.SIGSTOP))
+    at_write(write, home, lambda: os.kill(os.getpid(), signal.SIGSTOP))
 
 
-def _at_write(write: int, home: str, act: Callable[[], None]) -> None:
+def at_write(write: int, home: str, act: Callable[[], None], tell: Callable[[int], None] | None = None) -> None:
+    """Act before the write of that number; ``tell`` gets the number of each."""
     left = write
 
     def look(event: str, arguments: tuple[Any, ...]) -> None:
@@ -32,6 +33,8 @@ def _at_write(write: int, home: str, act: Callable[[], None]) -> None:
         writes = event in _WRITES or (event == "open" and isinstance(arguments[2], int) and arguments[2] & _FOR_WRITING)
         if writes and str(arguments[0]).startswith(home):
             left -= 1
+            if tell is not None:
+                tell(write - left)
             if left == 0:
                 act()
 

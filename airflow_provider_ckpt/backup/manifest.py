@@ -64,8 +64,9 @@ class Manifest:
         created_at_ms: Epoch milliseconds.
         watermark_ms: Watermark of that batch, or None.
         objects: In the order of copying.
-        facts: What helps a person to choose: tags, a message, log versions, state provider, tool version; and which of
-            the objects were not known (``unknown``, ``unknown_changed``), and what was not judged (``not_judged``).
+        facts: What helps a person to choose: tags, a message, log versions, state provider, tool version; who has asked
+            for it (``asked_by``); which of the objects were not known (``unknown``, ``unknown_changed``), and what was
+            not judged (``not_judged``).
     """
 
     backup_id: str

@@ -31,16 +31,17 @@ def message_of(given: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """What people say of the backup."""
+    """What whoever asks for a backup says of it."""
 
     tags: tuple[str, ...]
     message: str
     quick: bool
+    asked_by: str
 
     @classmethod
-    def of(cls, location: str, tags: object, message: object, *, quick: bool) -> Words:
+    def of(cls, location: str, tags: object, message: object, *, quick: bool, asked_by: str) -> Words:
         """Raises PlanError for what no manifest can hold, before anything is written."""
         try:
-            return cls(tags_of(tags), message_of(message), quick)
+            return cls(tags_of(tags), message_of(message), quick, asked_by)
         except ValueError as error:
             raise PlanError(f"{error}.", location=location, hint="No backup was taken.") from None

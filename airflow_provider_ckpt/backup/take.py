@@ -130,8 +130,7 @@ def _plan_of_newest(checkpoint: Store) -> BackupPlan:
 
 
 def _planned(view: CheckpointView, chosen: RestartSet) -> BackupPlan:
-    beside = contents(view, chosen.batch_id, chosen.names, can_hold=manifest.is_inside)
-    plan = BackupPlan(view, chosen, beside)
+    plan = BackupPlan(view, chosen, contents(view, chosen.batch_id, chosen.names, can_hold=manifest.is_inside))
     manifest.require_names(plan.names, view.location)
     return plan
 
@@ -144,6 +143,7 @@ def take_backup(
     quick: bool = False,
     tags: str | Collection[str] = (),
     message: str = "",
+    asked_by: str = "",
     threads: int | None = None,
     commit_wait_s: float = COMMIT_WAIT_S,
     on_step: OnStep = no_step,
@@ -160,6 +160,7 @@ def take_backup(
             verify, a restore and the next backup that is not quick judge them.
         tags: Names that a retention policy can keep a backup for; one text is one tag.
         message: Why it is taken, for people.
+        asked_by: Who asks for it, and for what, so that they find it again (see ``find_taken``); empty for nobody.
         threads: How many files are copied in parallel; by default few on a local disk.
         commit_wait_s: How long to wait for the commit of a running batch, when Spark has purged what the batch before
             it needs (``minBatchesToRetain=1``).
@@ -172,11 +173,10 @@ def take_backup(
         PlanError: The root is inside the checkpoint or the other way round; there are links in the checkpoint, or
             names that no backup can hold; or a tag or the message is no text.
     """
-    words = Words.of(checkpoint.location, tags, message, quick=quick)
+    words = Words.of(checkpoint.location, tags, message, quick=quick, asked_by=asked_by)
     require_apart(checkpoint, root, "The backup root")
     threads = threads or copies_at_once(checkpoint, root)
-    query_id = observe(checkpoint).query_id
-    others = root.ls()[1]
+    query_id, others = observe(checkpoint).query_id, root.ls()[1]
     started_ms, backup_id = claim_id(root, others, query_id or "no-id")
     with nothing_left(root, backup_id):
         base = None if full or not query_id else declare_base(root, others, backup_id, query_id, checkpoint.location)
@@ -391,20 +391,20 @@ def _manifest(
         "state_provider": (metadata.conf.get(STATE_PROVIDER) if metadata else None) or "",
         "tags": sorted(set(words.tags)),
         "message": words.message,
+        "asked_by": words.asked_by,
         # what was not read or is known to be broken is judged again by the next backup
         "judged": not words.quick and not plan.chosen.repaired,
         "unknown": unknown,
         "unknown_changed": list(changed),
         "not_judged": [*plan.chosen.unknown, *([NOT_READ] if words.quick else []), *plan.beside.odd_texts],
     }
-    watermark_ms = metadata.batch_watermark_ms if metadata else None
     return Manifest(
         backup_id=backup_id,
         location=view.location,
         query_id=view.query_id or "",
         batch_id=batch_id,
         created_at_ms=at_ms,
-        watermark_ms=watermark_ms,
+        watermark_ms=metadata.batch_watermark_ms if metadata else None,
         objects=objects,
         facts=facts,
     )

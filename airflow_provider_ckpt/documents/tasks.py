@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, TypedDict
+from typing import Annotated, Literal, TypedDict
 
 from airflow_provider_ckpt.documents import Document
 from airflow_provider_ckpt.documents.backups import (
@@ -29,6 +29,10 @@ class ToldBackupFields(BackupFields):
 
 class BackupResultDocument(ToldBackupFields, Document):
     """What `CheckpointBackupOperator` returns."""
+
+    status: Annotated[
+        Literal["applied", "already_applied"], "`already_applied` when the task had taken this backup before"
+    ]
 
 
 class ToldPruneFields(PrunePlanFields):

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_ckpt.backup.find_taken import find_taken
 from airflow_provider_ckpt.backup.take import take_backup
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.hooks.checkpoint import airflow_errors, require_flags
 from airflow_provider_ckpt.lineage.datasets import Named, backup
-from airflow_provider_ckpt.operators.base import CheckpointOperator, text_of
+from airflow_provider_ckpt.operators.base import CheckpointOperator, digest_of, task_of, text_of
 from airflow_provider_ckpt.operators.told import backup_told
 from airflow_provider_ckpt.report.tables import backup_table
 
@@ -22,6 +23,9 @@ class CheckpointBackupOperator(CheckpointOperator):
 
     Returns the backup's id, batch, watermark, number of objects, the bytes copied and reused, and the files in it that
     ckpt does not know; of those, which changed while they were copied.
+
+    A task that is tried again, or is cleared, answers with the backup that it has taken (``status`` is
+    ``already_applied``) while its batch is the newest one. When the query has gone on it takes another.
 
     :param backup_root: Location of the backup root.
     :param full: Copy every file, also those that an earlier backup has; Spark can then start from the backup's
@@ -57,17 +61,30 @@ class CheckpointBackupOperator(CheckpointOperator):
         """Take the backup."""
         with airflow_errors(context):
             require_flags(self, "full", "quick")
-            taken = take_backup(
-                self.store(),
-                self.store(self.backup_root),
+            checkpoint, root, asked_by = self.store(), self.store(self.backup_root), self._asked_by(context)
+            earlier = find_taken(checkpoint, root, asked_by)
+            taken = earlier or take_backup(
+                checkpoint,
+                root,
                 full=self.full,
                 quick=self.quick,
                 tags=self.tags,
                 message=text_of(self.message),
+                asked_by=asked_by,
             )
+        if earlier is not None:
+            self.log.info("The backup %s was taken already. Nothing was done.", earlier.backup_id)
         self.report(backup_table(taken))
-        result: BackupResultDocument = {"format_version": FORMAT_VERSION, **backup_told(taken.summary())}
+        result: BackupResultDocument = {
+            "format_version": FORMAT_VERSION,
+            **backup_told(taken.summary()),
+            "status": "applied" if earlier is None else "already_applied",
+        }
         return self.tell(context, result)
+
+    def _asked_by(self, context: Any) -> str:
+        """The task of a DAG run, and what it asks for."""
+        return f"{task_of(context)} {digest_of(self, ())}{' full' * self.full}{' quick' * self.quick}"
 
     def lineage_outputs(self, told: Mapping[str, Any]) -> Iterator[Named]:
         """The backups."""

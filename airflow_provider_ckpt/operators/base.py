@@ -188,8 +188,13 @@ def texts_by_text(name: str, value: Any) -> dict[str, str]:
 
 
 def digest_of(task: CheckpointOperator, how: Collection[str]) -> str:
-    """A digest of what a task asks for, once its templates are rendered: all but ``how`` it is to be done."""
-    said = {name: getattr(task, name) for name in type(task).template_fields if name not in how}
+    """A digest of what a task asks for, once its templates are rendered: all but ``how`` it is to be done.
+
+    What says nothing is no part of it, and a number is its text: so a later release with more parameters, or a DAG that
+    renders natively, asks for the same.
+    """
+    fields = {name: getattr(task, name) for name in type(task).template_fields if name not in how}
+    said = {name: text_of(value) for name, value in fields.items() if value or (value == 0 and value is not False)}
     return hashlib.sha256(json.dumps(said, sort_keys=True, default=str).encode()).hexdigest()[:16]
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
+from airflow_provider_ckpt.change.journal import UNDONE
 from airflow_provider_ckpt.cli import run
 
 DO_IT = ["--execute", "--i-know-it-is-stopped", "--quiet-period", "0", "--accept-sink", "unknown"]
@@ -62,6 +64,17 @@ def test_an_undo_that_is_typed_again_says_first_that_it_goes_further(golden, ckp
     plan = ckpt("undo", place)[1]["plan"]
     assert plan["notes"][0].startswith(f"The undo of {first['undoes']} was carried out already by ")
     assert "it takes back the change before it, the rollback" in plan["notes"][0]
+
+
+def test_an_undo_that_was_killed_before_its_change_says_so_goes_no_further(golden, ckpt):
+    place = golden("two-sources")
+    ckpt("rollback", place, "--to-batch", 2, *DO_IT)
+    record = ckpt("rollback", place, "--to-batch", 1, *DO_IT)[1]["receipt"]["record"]
+    ckpt("undo", place, *DO_IT)
+    (Path(record) / UNDONE).unlink()
+    plan = ckpt("undo", place)[1]["plan"]
+    assert plan["undoes"] == Path(record).name
+    assert not any("goes further" in note for note in plan["notes"])
 
 
 def test_an_undo_of_a_change_that_is_named_is_done_once(golden, ckpt):

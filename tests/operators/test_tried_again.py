@@ -6,136 +6,60 @@ import itertools
 import os
 import shutil
 import signal
-from pathlib import Path
 
 import pytest
 from airflow.providers.common.compat.sdk import AirflowException, AirflowFailException
 
-from airflow_provider_ckpt.backup.take import take_backup
-from airflow_provider_ckpt.change.journal import history
 from airflow_provider_ckpt.operators.checkpoint import (
-    CheckpointRepartitionOperator,
+    CheckpointBackupOperator,
     CheckpointResetOffsetsOperator,
-    CheckpointRestoreOperator,
     CheckpointRollbackOperator,
     CheckpointUndoOperator,
 )
-from airflow_provider_ckpt.sources import ask_kafka
 from airflow_provider_ckpt.storage.store import Store
 from tests.dying import KILLED, die_at, pause_at
 from tests.fake_query import FakeQuery
+from tests.operators.changes import (
+    CHANGES,
+    DO_IT,
+    TASK,
+    backed_up_later,
+    backup,
+    backups,
+    changes,
+    forge,
+    made,
+    reset,
+    restore,
+    rollback,
+    run,
+    stage,
+    status_of,
+    tree,
+    undo,
+)
 from tests.operators.task import Task
-from tests.repartition.forged_spark import GOLDEN, PARTITIONS, Forged, before_and_batch, put_in_place
-from tests.reset.kafka_query import ForgedBroker, KafkaQuery
+from tests.repartition.forged_spark import GOLDEN
+from tests.reset.kafka_query import KafkaQuery
 
-DO_IT = {"query_is_stopped": True, "quiet_period": 0, "accept_sink": "unknown"}
 #: Each so many writes of a task it is killed or paused; all of them in `make exhaustive`.
 EXHAUSTIVE = bool(os.environ.get("CKPT_EXHAUSTIVE"))
 EVERY, EVERY_PAUSE = (1, 1) if EXHAUSTIVE else (11, 23)
-EARLIER, TASK = Task(task_id="earlier"), Task(task_id="it")
 
-
-def run(kind, home, task, **arguments):
-    operator = kind(task_id="t", checkpoint=str(home / "orders"), **arguments)
-    return operator.execute({"ti": task})
-
-
-def tree(home: Path):
-    return {str(path.relative_to(home)): path.read_bytes() for path in (home / "orders").rglob("*") if path.is_file()}
-
-
-def changes(home: Path):
-    """What the records say, in their order."""
-    return [(item.plan.kind, item.plan.batch_id, item.state) for item in history(Store.open(str(home / "orders")))]
-
-
-def made(home: Path):
-    """The changes that were made: a plan that nobody has begun to carry out is none."""
-    return [change for change in changes(home) if change[2] not in ("planned", "refused")]
-
-
-def committed(home: Path, last: int, kind=FakeQuery):
-    query = kind(Store.open(str(home / "orders")))
-    for batch_id in range(last + 1):
-        query.commit(batch_id)
-    return query
-
-
-# --- each operator that changes a checkpoint: how it is before, and the change -----------------------------------------
-
-
-def rolled_back(home, golden):
-    """A query with eight batches that another task has rolled back to batch 5."""
-    committed(home, 7)
-    run(CheckpointRollbackOperator, home, EARLIER, to_batch=5, **DO_IT)
-
-
-def undo(home, task=TASK):
-    return run(CheckpointUndoOperator, home, task, **DO_IT)
-
-
-def rollback(home, task=TASK):
-    return run(CheckpointRollbackOperator, home, task, to_batch=3, **DO_IT)
-
-
-def read_from_kafka(home, golden):
-    committed(home, 3, KafkaQuery)
-
-
-def reset(home, task=TASK):
-    """A move by so much: made twice it would be another one."""
-    to = {"source": "0=kafka:forged:9092", "shift_by": -10}
-    return run(CheckpointResetOffsetsOperator, home, task, **to, **DO_IT)
-
-
-def backed_up(home, golden):
-    query = committed(home / "live", 5)
-    take_backup(query.store, Store.open(str(home / "backups")))
-
-
-def backed_up_later(home):
-    query = FakeQuery(Store.open(str(home / "live" / "orders")))
-    query.commit(6)
-    take_backup(query.store, Store.open(str(home / "backups")))
-
-
-def restore(home, task=TASK):
-    return run(CheckpointRestoreOperator, home, task, backup_root=str(home / "backups"), accept_sink="unknown")
-
-
-def in_two_partitions(home, golden):
-    shutil.copytree(golden, home)
-    before_and_batch(home)
-    (home / "checkpoint").rename(home / "orders")
-
-
-def repartition(home, task=TASK):
-    return run(CheckpointRepartitionOperator, home, task, partitions=PARTITIONS, **DO_IT)
-
-
-#: How the checkpoint is before, by what is done then.
-BEFORE = {
-    undo: rolled_back,
-    rollback: rolled_back,
-    reset: read_from_kafka,
-    restore: backed_up,
-    repartition: in_two_partitions,
-}
-each_operator = pytest.mark.parametrize("change", BEFORE)
+#: How a range is staged twice, its own tests show.
+TRIED = [change for change in CHANGES if change is not stage]
+each_operator = pytest.mark.parametrize("change", TRIED, ids=str)
 
 
 @pytest.fixture
 def ready(tmp_path, goldens, monkeypatch):
     """Makes a home in which a change can be made; neither broker nor Spark is asked."""
     golden = goldens[f"4.3.0/{GOLDEN}"]
-    *_, batch = before_and_batch(Path(shutil.copytree(golden, tmp_path / "golden")))
-    broker = ForgedBroker({topic: {0: (0, 100), 1: (0, 100)} for topic in KafkaQuery.TOPICS})
-    monkeypatch.setattr(ask_kafka, "KafkaBroker", lambda servers, config: broker)
 
     def make(change, name="home"):
         home = tmp_path / name
-        BEFORE[change](home, golden)
-        put_in_place(monkeypatch, Forged(home / "orders", batch))
+        change.before(home, golden)
+        forge(home, golden, monkeypatch)
         return home
 
     return make
@@ -169,7 +93,7 @@ ENDS = ("applied", "already_applied", "busy")
 def answer(change, home):
     """The status of the receipt, or that the task is to be tried again since the other one is at work."""
     try:
-        return change(home)["receipt"]["status"]
+        return status_of(change(home))
     except AirflowFailException:
         raise
     except AirflowException as error:
@@ -188,25 +112,25 @@ def writes(first, every):
 @each_operator
 def test_killed_before_any_of_its_writes_and_tried_again_it_is_one_change(ready, change):
     change(right := ready(change))
-    expected = (named(tree(right), right), changes(right))
+    expected = change.is_there(right)
     for write in writes(1, EVERY):
         home = ready(change, f"killed{write}")
         dead = exit_code(started(change, home, lambda: die_at(write, str(home)))) == KILLED  # noqa: B023
         for _ in ("tried again", "cleared"):
             change(home)
-            assert (named(tree(home), home), made(home)) == expected, f"killed before write {write}"
+            assert change.is_there(home) == expected, f"killed before write {write}"
         if not dead:
             break
-    assert write > 2 * EVERY
-    assert changes(home) == expected[1]
-    assert change(home)["receipt"]["status"] == "already_applied"
+    assert write > EVERY
+    assert changes(home) == made(home)
+    assert answer(change, home) == "already_applied"
 
 
-@each_operator
+@pytest.mark.parametrize("change", [change for change in TRIED if change is not backup], ids=str)
 def test_twice_at_once_it_is_one_change(ready, change):
     """One process pauses before a write, another one makes the same change, and the first goes on."""
     change(right := ready(change))
-    expected = (named(tree(right), right), made(right))
+    expected = change.is_there(right)
     for write in writes(1, EVERY_PAUSE):
         home = ready(change, f"paused{write}")
         first = started(change, home, lambda: pause_at(write, str(home)))  # noqa: B023
@@ -220,7 +144,7 @@ def test_twice_at_once_it_is_one_change(ready, change):
         assert {*ends} != {ENDS.index("applied")}, f"paused before write {write}: made twice"
         for _ in ("tried again", "cleared"):
             assert answer(change, home) == "already_applied"
-        assert (named(tree(home), home), made(home)) == expected, f"paused before write {write}"
+        assert change.is_there(home) == expected, f"paused before write {write}"
 
 
 @pytest.mark.parametrize(("kind", "change"), [(CheckpointUndoOperator, undo), (CheckpointResetOffsetsOperator, reset)])
@@ -242,9 +166,41 @@ def test_planned_after_another_process_has_made_the_change_it_is_not_made_once_m
     assert tree(home) == there
 
 
-def named(files, home):
-    """The files of a home, with one name for it in them."""
-    return {name: data.replace(str(home).encode(), b"HOME") for name, data in files.items()}
+def test_two_backups_at_once_are_two_that_are_whole(ready):
+    """Nothing is lost by a second one, so neither waits for the other."""
+    home = ready(backup)
+    first = started(backup, home, lambda: pause_at(9, str(home)))
+    os.waitpid(first, os.WUNTRACED)
+    assert exit_code(started(backup, home, lambda: None)) == ENDS.index("applied")
+    os.kill(first, signal.SIGCONT)
+    assert exit_code(first) == ENDS.index("applied")
+    assert answer(backup, home) == "already_applied"
+    before, one, other = backups(home).values()
+    assert before.keys() != one.keys()
+    assert one == other
+
+
+def test_a_backup_of_another_run_or_of_other_tags_is_another(ready):
+    home = ready(backup)
+    assert [answer(backup, home) for _ in range(2)] == ["applied", "already_applied"]
+    assert status_of(backup(home, Task(task_id="it", run_id="tuesday"))) == "applied"
+    tagged = run(CheckpointBackupOperator, home, TASK, backup_root=str(home / "backups"), tags="release")
+    assert status_of(tagged) == "applied"
+
+
+@pytest.mark.parametrize(
+    "more", [{"parameter_of_a_later_release": None}, {"to_batch": "3"}], ids=lambda more: next(iter(more))
+)
+def test_a_change_is_known_by_a_later_release_and_by_a_dag_that_renders_otherwise(home, monkeypatch, more):
+    rollback(home)
+    FakeQuery(Store.open(str(home / "orders"))).commit(4)
+    fields = (*CheckpointRollbackOperator.template_fields, *more)
+    monkeypatch.setattr(CheckpointRollbackOperator, "template_fields", fields)
+    for name, value in more.items():
+        monkeypatch.setattr(CheckpointRollbackOperator, name, value, raising=False)
+    arguments = {**rollback.arguments(str(home)), **({} if "to_batch" not in more else more)}
+    again = CheckpointRollbackOperator(task_id="t", **arguments).execute({"ti": TASK})
+    assert status_of(again) == "already_applied"
 
 
 def test_an_undo_that_is_cleared_takes_back_nothing_more(home):

@@ -80,7 +80,9 @@ def make_undo(
     plan = read_unmoved(
         lambda: _fresh_undo(record, stores, declared, trigger or done.trigger), stores.checkpoint, stores.sink
     )
-    notes = () if (before := find_undo_before(stores)) is None else (_goes_further(before, record),)
+    before = find_undo_before(stores)
+    # An undo that was killed before it said so of its change is completed now, and nothing goes further.
+    notes = () if before is None or before.plan.undoes == done.plan_id else (_goes_further(before, record),)
     return replace(plan, notes=(*notes, *plan.notes), warnings=(*plan.warnings, *lock_warnings(stores.checkpoint)))
 
 
