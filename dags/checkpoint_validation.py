@@ -29,6 +29,8 @@ from airflow_provider_ckpt import api
 from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook, airflow_errors
 
 KNOWN = "ckpt_validation_known"
+#: An alert names so many new findings, and counts the others.
+MOST_NEW = 50
 
 PARAMS = {
     "roots": Param(
@@ -93,12 +95,15 @@ with DAG(
         known = known_so_far()
         hook = CheckpointHook(params["checkpoint_conn_id"])
         roots = [hook.store(root).location for root in params["roots"]]
+        new = [sentence for row in known.news(rows) for sentence in sentences(row)]
+        log.info("%d new findings\n%s", len(new), "\n".join(new))
         return {
             "checkpoints": len(rows),
             "unknown": unknown,
-            "findings": [{"location": row.location, **item.to_dict()} for row in rows for item in row.findings],
-            "unreadable": {row.location: row.error for row in rows if row.error},
-            "new": [sentence for row in known.news(rows) for sentence in sentences(row)],
+            "findings": sum(len(row.findings) for row in rows),
+            "unreadable": sum(row.error is not None for row in rows),
+            "new": new[:MOST_NEW],
+            "new_count": len(new),
             "known": known.after(rows, roots).to_json(),
         }
 
@@ -123,7 +128,9 @@ with DAG(
         """Remember what was found, and fail when some of it is new."""
         Variable.set(KNOWN, report["known"])
         if report["new"]:
-            raise AirflowFailException("\n".join([f"{len(report['new'])} new findings:", *report["new"]]))
+            others = report["new_count"] - len(report["new"])
+            more = [f"and {others} more, which the log of the task report has"] if others else []
+            raise AirflowFailException("\n".join([f"{report['new_count']} new findings:", *report["new"], *more]))
         unknown = f"; not judged: {', '.join(report['unknown'])}" if report["unknown"] else ""
         return f"Nothing new in {report['checkpoints']} checkpoints{unknown}."
 
