@@ -3,22 +3,12 @@
 It imports PySpark alone. The JVM is that of PYSPARK_GATEWAY_PORT; it alone reads and writes files. For each line of stdin it starts the query, which runs until nothing is left to read, and
 answers with a line: ``ran``, or what the query stopped with.
 
-python query_of_a_user.py HOME
+python query_of_a_user.py HOME CONF=VALUE…
 """
 
 from __future__ import annotations
 
 import sys
-
-CONFS = {
-    "spark.ui.enabled": "false",
-    "spark.driver.host": "127.0.0.1",
-    "spark.log.level": "OFF",
-    "spark.sql.shuffle.partitions": "1",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.session.timeZone": "UTC",
-}
 
 
 def run(spark: object, home: str) -> str:
@@ -35,17 +25,17 @@ def run(spark: object, home: str) -> str:
     return "ran"
 
 
-def main(home: str) -> None:
+def main(home: str, *confs: str) -> None:
     """Answer line by line."""
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.master("local[1]").config("spark.local.dir", f"{home}/scratch")
-    for name, value in CONFS.items():
-        builder = builder.config(name, value)
+    for conf in confs:
+        builder = builder.config(*conf.split("=", 1))
     spark = builder.config("spark.sql.warehouse.dir", f"{home}/warehouse").getOrCreate()
     for _ in sys.stdin:
         print(f"REPLY {run(spark, home)}", flush=True)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

@@ -16,6 +16,7 @@ import pytest
 
 from airflow_provider_ckpt.cli import run
 from tests.change.modes import UNDO, acting, directory_with_modes
+from tests.source_changes.spark_process import CONFS
 
 #: A user that every machine knows: Hadoop asks for its name.
 NOBODY = 65534
@@ -88,7 +89,7 @@ def start(home) -> Iterator[Callable[[], str]]:
     with jvm_of_nobody(home) as gateway:
         program = str(Path(__file__).with_name("query_of_a_user.py"))
         process = subprocess.Popen(
-            [sys.executable, program, str(home)],
+            [sys.executable, program, str(home), *map("=".join, CONFS.items())],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
