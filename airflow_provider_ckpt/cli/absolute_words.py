@@ -32,8 +32,7 @@ def absolute_words(command: click.Command, words: Sequence[str]) -> list[str]:
     for word in rest:
         name, equals, value = word.partition("=")
         if word == "--" and not only_arguments:
-            only_arguments = True
-            found.append(word)
+            only_arguments = True  # an absolute path needs no --, and whoever adds an option wants none
         elif only_arguments or not word.startswith("-"):
             found.append(_absolute(next(arguments, None), word))
         elif (option := options.get(name)) is None or option.is_flag:

@@ -67,7 +67,7 @@ CASES = [
     ("rollback", "a --sink delta:t#txnAppId=a//b", "/here/a --sink delta:/here/t#txnAppId=a//b"),
     ("rollback", "a --sink kafka:orders", "/here/a --sink kafka:orders"),
     ("rollback", "a --downstream q --undo-to u", "/here/a --downstream /here/q --undo-to /here/u"),
-    ("rollback", "-- -a", "-- /here/-a"),
+    ("rollback", "--to-batch 4 -- -a", "--to-batch 4 /here/-a"),
     ("rollback", "s3://lake/a --undo-to file:///u", "s3://lake/a --undo-to file:///u"),
     ("restore", "root latest --to new --plan p.json", "/here/root latest --to /here/new --plan /here/p.json"),
     ("reset-offsets", "a --source 0=delta:t", "/here/a --source 0=delta:/here/t"),
