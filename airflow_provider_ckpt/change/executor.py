@@ -149,7 +149,7 @@ class InPlace(ABC):
 
     def exchange(self, step: Replace, store: Store) -> None:
         """Write the content of a replace, at once."""
-        store.write(step.name, step.data.encode())
+        store.write(step.name, step.data.encode(), headers=store.headers(step.name))
 
     def repartition(self, step: Repartition) -> None:
         """Have Spark write the state anew. Raises PlanError: a plan of another kind has no such step."""
@@ -209,7 +209,7 @@ def _put_new(source: Store, name: str, store: Store, to_name: str, like: Attribu
     if store.is_local or len(data) > SMALL_BYTES:
         source.keep(name, store, to_name, like=like)
     else:
-        store.create(to_name, data)
+        store.create(to_name, data, headers=source.headers(name))
 
 
 def executor_of(plan: Plan) -> type[InPlace]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import json
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -308,5 +309,11 @@ def source_types(texts: Iterable[str]) -> dict[str, str]:
     return types
 
 
-def _typed(value: str) -> bool | str:
-    return {"true": True, "false": False}.get(value.lower(), value)
+def _typed(value: str) -> object:
+    """A value as a driver takes it: a boolean, a JSON object, else the text. Raises click.BadParameter."""
+    if not value.startswith("{"):
+        return {"true": True, "false": False}.get(value.lower(), value)
+    try:
+        return json.loads(value)
+    except ValueError as error:  # whose text does not show the value, which may be a secret
+        raise click.BadParameter(f"a value is not JSON: {error}", param_hint="--storage-option") from None

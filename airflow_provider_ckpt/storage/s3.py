@@ -1,4 +1,4 @@
-"""What S3 does by itself: copies, of which no byte passes through here, the removal of a certain object, and lists."""
+"""What S3 does by itself: copies without bytes through here, removals of a certain object, lists and headers."""
 
 from __future__ import annotations
 
@@ -6,9 +6,16 @@ import base64
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any
+from urllib.parse import urlencode
 
 #: What S3 copies by one request; of larger objects it has no SHA-256 of the whole.
 S3_COPY_BYTES = 5 << 30
+#: What an object has beside its bytes, and a write gives to another one. Encryption and storage class are left to the
+#: bucket and to the options of the driver: who writes may not be allowed to choose them.
+_HEADERS = ("CacheControl", "ContentDisposition", "ContentEncoding", "ContentLanguage", "ContentType", "Metadata")
+
+#: Arguments of a write to S3, by their names there.
+Headers = Mapping[str, Any]
 
 
 def same_s3(fs: Any, other: Any) -> bool:
@@ -38,6 +45,22 @@ def copy_in_s3(fs: Any, source: str, target: str, *, is_free: bool, size: int | 
         fs.call_s3("delete_object", **place)
         return None
     return size, base64.b64decode(told).hex()
+
+
+def headers_in_s3(fs: Any, path: str) -> Headers:
+    """What an object has beside its bytes that another one can be given: content type, metadata and tags.
+
+    Tags are asked for where S3 says that there are some; who may not read them gets none.
+    """
+    bucket, key, _ = fs.split_path(path)
+    place = {"Bucket": bucket, "Key": key}
+    told = fs.call_s3("head_object", **place)
+    found = {name: told[name] for name in _HEADERS if told.get(name)}
+    if told.get("TagCount"):
+        with suppress(PermissionError):
+            tags = fs.call_s3("get_object_tagging", **place)["TagSet"]
+            found["Tagging"] = urlencode({tag["Key"]: tag["Value"] for tag in tags})
+    return found
 
 
 def delete_in_s3(fs: Any, path: str, etag: str) -> bool:

@@ -17,6 +17,8 @@ _PARAMETER = re.compile(
 _OPTION = re.compile(r"(?i)(\A|_)(key|secret|token|password|passwd|pwd|sas|credentials?|connection_string)(\Z|_)")
 #: Settings of Kafka clients whose values are secret: passwords, keys and tokens themselves, not where they are.
 _SETTING = re.compile(r"(?i)password|secret|jaas|oauthbearer\.config|\.pem\Z")
+#: A key of an option that is an object in JSON.
+_JSON_KEY = re.compile(r'"([^"]+)"\s*:')
 #: A shorter secret would hide common words.
 _SHORTEST = 6
 
@@ -30,6 +32,8 @@ def scrub(text: str, secrets: Iterable[str] = ()) -> str:
 
 def without_secret(word: str) -> str:
     """A word of a command line, such as ``sasl.password=***`` or ``--storage-option=secret=***``."""
+    if "={" in word and any(map(_is_secret, _JSON_KEY.findall(word))):
+        return f"{word[: word.index('={') + 1]}{HIDDEN}"
     parts = word.split("=")
     secret = next((at for at, part in enumerate(parts[:-1]) if _is_secret(part)), None)
     return word if secret is None else "=".join((*parts[: secret + 1], HIDDEN))

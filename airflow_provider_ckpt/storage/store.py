@@ -53,7 +53,14 @@ from airflow_provider_ckpt.storage.of_disks import OfDisks
 from airflow_provider_ckpt.storage.opening import opening_error, require_location
 from airflow_provider_ckpt.storage.packed import PackedObjects
 from airflow_provider_ckpt.storage.remove_if import remove_if
-from airflow_provider_ckpt.storage.s3 import copy_in_s3, delete_in_s3, find_at_once, same_s3
+from airflow_provider_ckpt.storage.s3 import (
+    Headers,
+    copy_in_s3,
+    delete_in_s3,
+    find_at_once,
+    headers_in_s3,
+    same_s3,
+)
 from airflow_provider_ckpt.storage.secrets import scrub, secrets_of
 from airflow_provider_ckpt.storage.stored_object import StoredObject
 from airflow_provider_ckpt.untrusted.limits import CHANGELOG_HEAD_BYTES, most_bytes
@@ -64,6 +71,7 @@ SMALL_BYTES = 8 << 20
 #: What the drivers need to answer truthfully and with as few requests as possible.
 _FRESH: Mapping[str, Any] = {"use_listings_cache": False, "skip_instance_cache": True}
 _S3: Mapping[str, Any] = {"config_kwargs": {"max_pool_connections": 32}}
+_PLAIN: Headers = {}
 #: Where ``mode="create"`` is decided by the storage itself.
 _EXCLUSIVE = {"s3", "gs", "gcs", "abfs", "abfss", "az"}
 
@@ -267,24 +275,34 @@ class Store(OfDisks):
             )
         return None
 
+    def headers(self, name: str) -> Headers:
+        """What S3 keeps of an object beside its bytes, as a write takes it; empty of any other store."""
+        if "s3" not in protocols(self.fs):
+            return {}
+        with self._errors(name):
+            return headers_in_s3(self.fs, self._path(name))
+
     # --- changing ----------------------------------------------------------------------------------------------
 
-    def create(self, name: str, data: bytes, *, like: Attributes | None = None) -> None:
-        """Write an object that must not exist yet; ``like`` what is for a disk alone. Raises ObjectExistsError."""
+    def create(self, name: str, data: bytes, *, like: Attributes | None = None, headers: Headers = _PLAIN) -> None:
+        """Write an object that must not exist yet; ``like`` what is for a disk, ``headers`` are for S3 alone.
+
+        Raises ObjectExistsError.
+        """
         with self._errors(name):
             if self.is_local:
                 fill = partial(_fill, data)
                 publish(self._path(name), fill, replace=False, like=like, root=self.root)
             else:
-                self.fs.pipe_file(self._path(name), data, mode="create")
+                self.fs.pipe_file(self._path(name), data, mode="create", **self._taken(headers))
 
-    def write(self, name: str, data: bytes, *, like: Attributes | None = None) -> None:
+    def write(self, name: str, data: bytes, *, like: Attributes | None = None, headers: Headers = _PLAIN) -> None:
         """Write an object, replacing what was there; readers see the old bytes or the new ones. See :meth:`create`."""
         with self._errors(name):
             if self.is_local:
                 publish(self._path(name), partial(_fill, data), replace=True, like=like, root=self.root)
             else:
-                self.fs.pipe_file(self._path(name), data)
+                self.fs.pipe_file(self._path(name), data, **self._taken(headers))
 
     def delete(self, name: str) -> None:
         """Remove an object; it is fine when it is not there. Nothing behind a link is ever removed: StoreError."""
@@ -384,6 +402,9 @@ class Store(OfDisks):
                 hint="Rename the file, or move it away.",
             )
         return f"{self.root.rstrip('/')}/{name}"
+
+    def _taken(self, headers: Headers) -> Headers:
+        return headers if "s3" in protocols(self.fs) else _PLAIN
 
     def _split(self, infos: Iterable[Mapping[str, Any]]) -> tuple[dict[str, StoredObject], list[str]]:
         return split(infos, self.root.strip("/"), self.fs)

@@ -9,6 +9,7 @@ import importlib
 import io
 import os
 import pkgutil
+import re
 import shutil
 import stat
 import tempfile
@@ -27,6 +28,7 @@ from airflow_provider_ckpt.cli import run
 from airflow_provider_ckpt.sources import ask_kafka
 from airflow_provider_ckpt.storage.store import Store
 from tests.goldens import Goldens
+from tests.repartition.forged_spark import GOLDEN, Forged, before_and_batch, put_in_place
 from tests.reset.kafka_query import KafkaQuery, broker_of
 from tests.salvage.damage import lose_rename
 from tests.sink_repair.fake_table import FakeTable
@@ -82,6 +84,13 @@ def _kafka(place: Path, goldens: Mapping[str, Path], monkeypatch: Any) -> Path:
     return place / "checkpoint"
 
 
+def _repartition(place: Path, goldens: Mapping[str, Path], monkeypatch: Any) -> Path:
+    _golden(GOLDEN)(place, goldens, monkeypatch)
+    checkpoint, _, batch = before_and_batch(place)
+    put_in_place(monkeypatch, Forged(checkpoint, batch))
+    return checkpoint
+
+
 #: Of each kind of change: how its checkpoint is made, and the command, in which ``OUT`` is the output of its sink.
 CHANGES: dict[str, tuple[Callable[..., Path], str]] = {
     "fence": (_golden("agg-hdfs"), "fence CK --execute"),
@@ -97,6 +106,7 @@ CHANGES: dict[str, tuple[Callable[..., Path], str]] = {
         _kafka,
         "reset-offsets CK --source 0=kafka:forged:9092 --sink kafka --to-earliest STOPPED --accept-sink duplicated",
     ),
+    "repartition": (_repartition, "repartition CK --partitions 4 --sink file:OUT/output STOPPED"),
 }
 
 
@@ -144,6 +154,7 @@ _ROOMS = {
     "change",
     "checks",
     "fence",
+    "repartition",
     "report",
     "reset",
     "rollback",
@@ -195,6 +206,16 @@ PLACES: dict[str, Callable[[Tree], AbstractContextManager[list[str]]]] = {
     "records in a store without modes": _without_modes,
 }
 
+#: What the undo of a repartition leaves: partitions with tables of RocksDB that no state names, which Spark removes.
+_TABLES = re.compile(r"checkpoint/state/0/[23](/SSTs(/.*)?)?")
+
+
+def differing(before: Mapping[str, Seen], again: Mapping[str, Seen]) -> list[str]:
+    """What is not as it was, after a change and its undo."""
+    names = (name for name in before.keys() | again.keys() if before.get(name) != again.get(name))
+    return sorted(name for name in names if name in before or not _TABLES.fullmatch(name))
+
+
 #: Who carries a change out, with the umask of Airflow's daemons, and where the records are.
 CASES = [(0, place) for place in PLACES] + [(OWNER, "records beside it")]
 
@@ -237,7 +258,7 @@ def main() -> None:
                         after = seen(tree.place)
                         codes.append(run(["undo", str(tree.checkpoint), *UNDO, *words]))
                     again = seen(tree.place)
-                    other = [name for name in before.keys() | again.keys() if before.get(name) != again.get(name)]
+                    other = differing(before, again)
                     who = f"user {user}, umask 077, {records}"
                     new = len(after.keys() - before.keys())
                     print(

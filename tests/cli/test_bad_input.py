@@ -212,6 +212,7 @@ def test_what_is_given_in_the_place_of_a_checkpoint_is_named(capsys, tmp_path, w
     ("gate", "/x", "--conf", "a=1", "--conf", "a=2"), ("wait", "/x", "--batch", "1", "--timeout", "1", "--timeout", "2"),
     ("gate", "/x", "--sink", "console", "--sink", "kafka"), ("rollback", "/x", "--to-batch", "1", "--to-batch", "2"),
     ("show", "/x", "--storage-option", "anon=true", "--storage-option", "anon=false"),
+    ("show", "/x", "--storage-option", "client_kwargs={'region_name': 1}"),
 ])  # fmt: skip
 def test_usage_errors_have_code_2(capsys, arguments):
     code, _, err = ckpt(capsys, *arguments)

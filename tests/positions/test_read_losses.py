@@ -54,6 +54,26 @@ def test_the_gate_asks_the_broker(kafka, tmp_path, gate):
     assert gate(topic, "--source-option", "0.failOnDataLoss=false")[::2] == ({"CKPT250": None}, 1)
 
 
+def test_an_explanation_of_lost_records_asks_the_broker_what_is_left(kafka, tmp_path, capsys):
+    topic, checkpoint = kafka.create(2), tmp_path / "checkpoint"
+    kafka.produce(topic, 30)
+    commit_batch(checkpoint, 0, {topic: {0: 10, 1: 0}})
+    text = f"Could not read records in offset [10, 30) for topic partition {topic}-0"
+
+    def explained() -> tuple[dict[str, str | None], str]:
+        places = (str(checkpoint), "--source", f"0=kafka:{kafka.bootstrap}/{topic}", "--json")
+        assert run(["explain", text, *places]) in (0, 1)
+        (item,) = json.loads(capsys.readouterr().out)["explanations"]
+        return {found["code"]: found["message"] for found in item["evidence"]["findings"]}, " ".join(item["commands"])
+
+    found, _ = explained()
+    assert "CKPT250" not in found, "all is there that the query reads next"
+    kafka.delete_before(topic, 15)
+    found, commands = explained()
+    assert "5" in found["CKPT250"]
+    assert kafka.bootstrap in commands, "and no address of an example"
+
+
 def test_a_topic_that_was_created_again_is_told_by_its_id(kafka, tmp_path, gate):
     topic = kafka.create()
     commit_batch(tmp_path / "checkpoint", 0, {topic: {0: 10}})

@@ -21,6 +21,8 @@ from airflow_provider_ckpt.storage.secrets import secrets_of, without_secret
         ("sasl.oauthbearer.token.endpoint.url=https://a/token", "sasl.oauthbearer.token.endpoint.url=https://a/token"),
         ("spark.sql.shuffle.partitions=8", "spark.sql.shuffle.partitions=8"),
         ("--to-earliest", "--to-earliest"),
+        ('--storage-option=client_kwargs={"region_name": "x", "secret": "a=b"}', "--storage-option=client_kwargs=***"),
+        ('--storage-option=req_kw={"ACL": "private"}', '--storage-option=req_kw={"ACL": "private"}'),
     ],
 )
 def test_a_word_of_a_command_line_says_what_is_set_and_not_to_what_where_that_is_secret(word, shown):

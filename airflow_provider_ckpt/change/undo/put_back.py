@@ -57,7 +57,9 @@ class Executor(InPlace):
             is_whole = saved.read_up_to(name, step.new_size + 1) == step.data.encode()
             if is_whole and saved.put_over(name, store, step.name):
                 return
-        store.write(step.name, step.data.encode(), like=self._attributes_at(step.spot))
+        store.write(
+            step.name, step.data.encode(), like=self._attributes_at(step.spot), headers=store.headers(step.name)
+        )
 
     @property
     def ways_out(self) -> str:
