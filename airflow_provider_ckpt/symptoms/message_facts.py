@@ -26,6 +26,8 @@ _PLACE = re.compile(
     r"|(?P<state>state)(?=/\d{1,6}(?:/|\b)|/?[\s,;'\"\])?]|\.?$)"
     r"|(?P<sources>sources)(?=/[\w-]{1,100}/)|(?P<metadata>metadata)(?![\w/.-]*\w))"
 )
+#: ``file=/data/ck/offsets/7``, as HDFS says it.
+_KEY = re.compile(r"\A\w{1,20}=(?=/|[a-z][a-z0-9+.-]{0,20}:)")
 _ENDS_WITH_PATH = re.compile(rf"{_PATH}$")
 #: The checkpoint in the examples of the runbook.
 _EXAMPLE = re.compile(r"s3://lake/checkpoints/orders(?![\w/-])")
@@ -100,7 +102,7 @@ def file_in(message: str) -> tuple[str, str] | None:
 
 def path_around(message: str, at: int) -> str | None:
     """The path of which a slash of a message is a part; None where it is none."""
-    before = _NO_PATH.split(message[max(0, at - _PATH_CHARS) : at])[-1]
+    before = _KEY.sub("", _NO_PATH.split(message[max(0, at - _PATH_CHARS) : at])[-1])
     if not _ENDS_WITH_PATH.match(before):
         return None
     after = _NO_PATH.split(message[at : at + _PATH_CHARS], maxsplit=1)[0]

@@ -26,23 +26,43 @@ _CODE = r"(?:[Cc]ode[ :=]{1,3}|, |: ?)"
 #: What is wrong, the most telling first. Each is searched in the class and the message of an exception.
 _PROBLEMS = {
     "foreign": re.compile(r"Wrong FS"),
+    "elsewhere": re.compile(
+        r"NoSuchBucket|UnknownStoreException|[Bb]ucket does not exist|FilesystemNotFound|ContainerNotFound"
+        r"|PermanentRedirect|AWSRedirectException"
+    ),
+    "archived": re.compile(
+        r"InvalidObjectState|BlobArchived|BlobBeingRehydrated|not valid for the object's storage class"
+    ),
+    "unlisted": re.compile(r"ConsistencyException|(?:deleted|present) in the metadata"),
+    "readonly": re.compile(r"Read-only file system|SafeMode|in safe mode"),
+    "unreachable": re.compile(
+        r"Input/\S{1,10} error|[Ss]tale file handle|Transport endpoint is not connected|BlockMissing"
+        r"|[Cc]ould not obtain block|[Cc]annot ?[Oo]btain ?[Bb]lock ?[Ll]ength|could only be written to \d"
+    ),
+    "changed": re.compile(r"RemoteFileChanged|Change detected"),
     "damaged": re.compile(r"ChecksumException|Checksum error"),
     "present": re.compile(r"AlreadyExists|already exists|because file exists"),
-    "conflict": re.compile(rf"[Pp]recondition ?[Ff]ailed|ConditionNotMet|ConditionalRequestConflict|{_CODE}412\b"),
+    "conflict": re.compile(
+        rf"[Pp]recondition ?[Ff]ailed|ConditionNotMet|ConditionalRequestConflict|{_CODE}412\b|LeaseExpired|No lease on"
+        r"|AlreadyBeingCreated|lease on the resource|LeaseId\w{1,40}"
+    ),
     "unrenamed": re.compile(
         r"\b[Rr]ename .{0,2000}\b(?:failed|returned false)|[Ff]ailed to rename|Cannot rename|Unable to rename"
+        r"|SourcePathNotFound|source path for a rename"
     ),
     "denied": re.compile(
         r"[Pp]ermission denied|Access ?Denied|AccessControlException|Forbidden|AuthorizationPermissionMismatch"
         rf"|{_CODE}403\b|does not have storage\.|[Nn]ot authorized|InvalidAccessKey|ExpiredToken|AuthenticationFailed"
+        r"|Operation not permitted"
     ),
-    "full": re.compile(r"No space left|[Qq]uota.{0,40}exceeded|QuotaExceeded|Disk quota"),
+    "full": re.compile(r"No space left|[Qq]uota.{0,40}exceeded|QuotaExceeded|Disk quota|MaxDirectoryItems"),
     "missing": re.compile(
         r"does not exist|doesn't exist|No such (?:file|key|object)|NoSuchKey|NoSuchFile|[Nn]ot [Ff]ound|FileNotFound"
         rf"|(?:Path|Blob|Key)NotFound|{_CODE}404\b"
     ),
     "unavailable": re.compile(
-        rf"{_CODE}50[03]\b|Slow ?Down|ServerBusy|[Tt]imed out|Timeout|Connection reset|Unable to execute HTTP request"
+        rf"{_CODE}(?:50[03]|429)\b|rateLimitExceeded|Too Many Requests|Slow ?Down|ServerBusy"
+        r"|[Tt]imed out|Timeout|Connection reset|Unable to execute HTTP request"
     ),
 }
 #: A path, whose numbers are none of a request.

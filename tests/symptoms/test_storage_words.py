@@ -38,6 +38,7 @@ SAID = {
         'Operation failed: "This request is not authorized to perform this operation using this permission.", 403, PUT, {}?x',
     ],
     "unrenamed": [
+        'Operation failed: "The source path for a rename operation does not exist.", 404, PUT, {}, SourcePathNotFound',
         "java.io.IOException: rename from {}.tmp to {} failed.",
         "java.io.IOException: Failed to rename {}.tmp to {}",
     ],
@@ -45,7 +46,31 @@ SAID = {
     "damaged": ["org.apache.hadoop.fs.ChecksumException: Checksum error: {} at 0 exp: 1 got: 2"],
     "foreign": ["java.lang.IllegalArgumentException: Wrong FS: {}, expected: hdfs://nn:8020"],
     "full": ["java.io.IOException: No space left on device: {}", "DSQuotaExceededException: quota of {} is exceeded"],
-    "unavailable": ["PUT 0-byte object on {}: SlowDown: Please reduce your request rate; Status Code: 503"],
+    "unavailable": [
+        "PUT 0-byte object on {}: SlowDown: Please reduce your request rate; Status Code: 503",
+        "429 Too Many Requests PUT {}: exceeded the rate limit for object mutation operations",
+    ],
+    "elsewhere": [
+        "org.apache.hadoop.fs.s3a.UnknownStoreException: `x': getFileStatus on {}: NoSuchBucket: The bucket does not exist",
+        "AWSRedirectException: redirect to region eu-west-1 of {}: Status Code: 301; Error Code: PermanentRedirect",
+    ],
+    "archived": ["AccessDeniedException: {}: open at 0: (Status Code: 403; Error Code: InvalidObjectState)"],
+    "readonly": [
+        "java.io.FileNotFoundException: {} (Read-only file system)",
+        "SafeModeException: Cannot create file {}. Name node is in safe mode.",
+    ],
+    "unreachable": [
+        "java.io.FileNotFoundException: {} (Input/output error)",
+        "java.io.IOException: Stale file handle: {}",
+        "org.apache.hadoop.hdfs.BlockMissingException: Could not obtain block: blk_1 file={}",
+        "File {} could only be written to 0 of the 1 minReplication nodes.",
+    ],
+    "changed": ["org.apache.hadoop.fs.s3a.RemoteFileChangedException: open {} at 0: Change detected by client"],
+    "unlisted": ["ConsistencyException: File {} present in the metadata but not s3"],
+    "conflict": [
+        "LeaseExpiredException: No lease on {} (inode 9): File does not exist. Holder DFSClient_1 has no open files.",
+        'Operation failed: "There is currently a lease on the resource.", 409, PUT, {}, LeaseIdMissing',
+    ],
 }
 
 READER = "\tat org.apache.spark.sql.execution.streaming.checkpointing.HDFSMetadataLog.get(H.scala:1)"
@@ -78,8 +103,11 @@ def test_what_else_a_storage_says(what, words, file):
     found = explain([text, READER]).explanations
     assert found and {sign.kind for item in found for sign in item.signs} <= {"file", "frame"}
     assert all(item.is_shown for item in found)
-    if what == "denied":
-        assert not [command for item in found for command in item.commands]
+    commands = [command for item in found for command in item.commands]
+    if what in ("denied", "elsewhere", "archived", "readonly", "unavailable"):
+        assert not commands, "nothing is wrong with the files"
+    elif what in ("unreachable", "changed", "unlisted", "conflict"):
+        assert {command.split()[1] for command in commands} == {"check"}
 
 
 @pytest.mark.parametrize(
