@@ -11,7 +11,7 @@ from airflow_provider_ckpt.storage.access import Attributes, access
 if TYPE_CHECKING:
     from airflow_provider_ckpt.documents.files import AttributeFields, SavedObjectFields
 
-#: What a disk may hold as owner, group, mode and time.
+#: What a disk may hold as owner, group, mode and time, which may be before 1970.
 _MOST_ID, _MOST_MODE, _MOST_NS = 1 << 32, 0o7777, 1 << 63
 
 
@@ -43,13 +43,15 @@ def _attributes_from(told: Any) -> Attributes:
     owner, group, mode = (_bounded(told[key], most) for key, most in _KEYS)
     modified = told["modified_ns"]
     extended = {str(name): base64.b64decode(value, validate=True) for name, value in told["extended"].items()}
-    return Attributes(access(owner, group, mode), extended, None if modified is None else _bounded(modified, _MOST_NS))
+    return Attributes(
+        access(owner, group, mode), extended, None if modified is None else _bounded(modified, _MOST_NS, -_MOST_NS)
+    )
 
 
 _KEYS = (("owner", _MOST_ID), ("group", _MOST_ID), ("mode", _MOST_MODE))
 
 
-def _bounded(value: Any, most: int) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= most:
+def _bounded(value: Any, most: int, least: int = 0) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
         raise ValueError(value)
     return value

@@ -99,13 +99,14 @@ def _is_below_operator(name: str) -> bool:
 
 
 def list_tree(store: Store) -> tuple[PackedObjects, set[str]]:
-    """Every object, links among them, and every directory: in an object store one with objects.
+    """Every object, links among them, and every directory: in an object store one with objects, or a mark in a log.
 
     A directory of others that cannot be listed is unreachable. Raises StoreError for one of Spark.
     """
     if not store.is_local:
         objects = store.find()
-        return objects, {name.rpartition("/")[0] for name in objects}
+        below = (name for log in _LOGS for name in store.ls(log)[1])
+        return objects, {*(name.rpartition("/")[0] for name in objects), *filter(store.can_name, below)}
     objects, directories = PackedObjects(), [""]
     for directory in directories:  # which grows meanwhile
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from airflow_provider_ckpt.checkpoint.spark_confs import CATALOGUE, SHUFFLE_PARTITIONS
@@ -307,6 +308,38 @@ def folders(view: CheckpointView) -> Iterator[Finding]:
             "Move the directory out of the checkpoint.",
             "CONCURRENT_STREAM_LOG_UPDATE" if due else None,
         )
+
+
+@rule("CKPT115")
+def files_in_the_way(view: CheckpointView) -> Iterator[Finding]:
+    """CKPT115: an object of S3 under the name of a directory in which Spark writes; S3A takes it for a file."""
+    if not view.location.startswith(_S3):
+        return
+    for name in sorted(view.objects.keys() & {other.rpartition("/")[0] for other in view.objects}):
+        if _WRITTEN_IN.fullmatch(name):
+            yield Finding(
+                "CKPT115",
+                "error",
+                f"there is an object under the name of the directory {name}, which S3A takes for a file, so Spark "
+                "cannot write into the directory",
+                view.next_batch,
+                name,
+                f"Remove the object {name} with a client of S3 (not what is below {name}/). Tools that mark "
+                "directories, such as those of WASB, make such objects.",
+                "CANNOT_LOAD_STATE_STORE.UNCATEGORIZED"
+                if _is_of_rocksdb(view, name)
+                else "ParentNotDirectoryException",
+            )
+
+
+def _is_of_rocksdb(view: CheckpointView, directory: str) -> bool:
+    return any(name.startswith(f"{directory}/") and name.endswith((".zip", ".changelog")) for name in view.objects)
+
+
+_S3 = ("s3://", "s3a://")
+_ROCKSDB = "CANNOT_LOAD_STATE_STORE.UNCATEGORIZED"
+#: Directories in which Spark writes files for each batch.
+_WRITTEN_IN = re.compile(r"offsets|commits|sources/[^/]+|state/\d+/\d+(?:/[^/]+)?")
 
 
 @rule("CKPT116")

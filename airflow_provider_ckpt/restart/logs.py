@@ -299,6 +299,7 @@ def batch_can_be_committed(view: CheckpointView, deploy: DeploySpec) -> Iterator
 def _obstacles(view: CheckpointView) -> Iterator[Finding]:
     yield from checksums.orphans(view)
     yield from logs.folders(view)
+    yield from logs.files_in_the_way(view)
 
 
 def _damaged(view: CheckpointView, name: str) -> Iterator[Finding]:

@@ -53,14 +53,7 @@ from airflow_provider_ckpt.storage.of_disks import OfDisks
 from airflow_provider_ckpt.storage.opening import opening_error, require_location
 from airflow_provider_ckpt.storage.packed import PackedObjects
 from airflow_provider_ckpt.storage.remove_if import remove_if
-from airflow_provider_ckpt.storage.s3 import (
-    Headers,
-    copy_in_s3,
-    delete_in_s3,
-    find_at_once,
-    headers_in_s3,
-    same_s3,
-)
+from airflow_provider_ckpt.storage.s3 import Headers, copy_in_s3, delete_in_s3, find_at_once, headers_in_s3, same_s3
 from airflow_provider_ckpt.storage.secrets import scrub, secrets_of
 from airflow_provider_ckpt.storage.stored_object import StoredObject
 from airflow_provider_ckpt.untrusted.limits import CHANGELOG_HEAD_BYTES, most_bytes

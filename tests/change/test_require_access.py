@@ -105,6 +105,18 @@ def test_the_next_operator_can_take_the_change_back(place, goldens, monkeypatch,
     assert seen(tree.place) == before
 
 
+def test_files_that_say_that_they_are_older_than_1970_come_back_from_another_disk(place, goldens, monkeypatch, capsys):
+    """Disks of cameras, archives and clocks that were never set give such times."""
+    tree = make_tree("rollback", place, goldens, monkeypatch)
+    for path in tree.place.rglob("*"):
+        os.utime(path, (-86_400, -86_400))
+    before = seen(tree.place)
+    with PLACES["records on another disk"](tree) as records:
+        assert run([*tree.words, *records]) == 0, capsys.readouterr()
+        assert run(["undo", str(tree.checkpoint), *UNDO, *records]) == 0, capsys.readouterr()
+    assert seen(tree.place) == before
+
+
 @pytest.mark.parametrize("kind", ["restore", "seed"])
 def test_a_new_location_is_as_the_directory_that_it_is_in(place, goldens, monkeypatch, capsys, kind):
     tree = make_tree("fence", place, goldens, monkeypatch)

@@ -12,7 +12,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +27,8 @@ HERE = Path(__file__).resolve().parent
 NEUTRAL_ROOT = Path("/golden")  # Spark records absolute paths
 
 
-def start_spark(root: Path) -> SparkSession:
-    """A small local session whose own files stay under the root."""
+def start_spark(root: Path, jars: Iterable[Path] = ()) -> SparkSession:
+    """A small local session whose own files stay under the root, with jars that PySpark lacks."""
     scratch = root / ".spark"
     scratch.mkdir(parents=True, exist_ok=True)
     os.environ.update(PYSPARK_PYTHON=sys.executable, SPARK_LOCAL_IP="127.0.0.1")
@@ -42,6 +42,8 @@ def start_spark(root: Path) -> SparkSession:
         "spark.sql.streaming.stateStore.maintenanceInterval": "1h",  # a case runs it when it wants it
     }
     builder: Any = SparkSession.builder.master("local[2]").appName("golden")
+    if jars:
+        confs["spark.jars"] = ",".join(map(str, jars))
     for key, value in confs.items():
         builder = builder.config(key, value)
     spark: SparkSession = builder.getOrCreate()

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Mapping
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,11 @@ from cases import count_by_window, count_counts, count_in_pandas, count_with_pro
 from generate import start_spark
 from pyspark.sql import functions as sql
 
+from airflow_provider_ckpt.restart.forecast import Forecast
+from airflow_provider_ckpt.storage.store import Store
+from tests.fence.driver import JARS, s3_confs
+
+from .bucket_trees import CHECKPOINT, foretell, put
 from .case import Case
 from .prepared import deploy_confs, files_read, prepare
 
@@ -127,9 +133,9 @@ BUILD: Mapping[str, Callable[[Any], Any]] = {
 class Oracle:
     """One Spark session that restarts cases, one after the other."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, jars: Iterable[Path] = ()) -> None:
         self.root = root
-        self.spark = start_spark(root)
+        self.spark = start_spark(root, jars)
         self._writer = self._capture_warnings()
 
     def ask(self, case: Case) -> Outcome:
@@ -138,7 +144,10 @@ class Oracle:
         shutil.rmtree(home, ignore_errors=True)
         bench = self._bench(case, home)
         checkpoint = prepare(case, home)
-        entries = {path.name: path.read_bytes() for path in (checkpoint / "offsets").glob("[0-9]*") if path.is_file()}
+        return self._outcome(bench, case, home, lambda: _entries_of(checkpoint))
+
+    def _outcome(self, bench: Any, case: Case, home: Path, entries_now: Callable[[], dict[str, bytes]]) -> Outcome:
+        entries = entries_now()
         sink_log = home / "output" / "_spark_metadata"
         sunk = {path.name: path.stat().st_mtime_ns for path in sink_log.glob("[0-9]*")}
         self._writer.getBuffer().setLength(0)
@@ -159,7 +168,7 @@ class Oracle:
             [_text(source.get("startOffset")) for source in first.get("sources", [])],
             _ms(first.get("eventTime", {}).get("watermark")),
             sorted({line for line in self._writer.toString().splitlines() if line}),
-            _written_confs(checkpoint, entries),
+            _written_confs(entries_now(), entries),
             wrote,
         )
 
@@ -214,6 +223,43 @@ class Oracle:
         return writer
 
 
+class OracleInBucket(Oracle):
+    """Restarts cases whose checkpoints are in a bucket, through S3A.
+
+    Args:
+        root: A directory for everything else.
+        fs: The driver of the S3 API.
+        url: Of that.
+    """
+
+    def __init__(self, root: Path, fs: Any, url: str) -> None:
+        super().__init__(root, sorted(JARS.glob("*.jar")))
+        self.fs = fs
+        conf = self.spark._jsc.hadoopConfiguration()
+        for key, value in s3_confs(url).items():
+            conf.set(f"fs.s3a.{key}", value)
+
+    def ask_in_bucket(self, case: Case, added: str) -> tuple[Outcome, Forecast]:
+        """What Spark did with a case, and what the gate had said of it."""
+        home, bucket = self.root / "case", f"case-{uuid.uuid4()}"
+        shutil.rmtree(home, ignore_errors=True)
+        bench = self._bench(case, home)
+        self.fs.mkdir(bucket)
+        checkpoint = put(case, added, home, self.fs, bucket)
+        foretold = foretell(case, home, checkpoint)
+        bench.checkpoint = f"s3a://{bucket}/{CHECKPOINT}"
+        return self._outcome(bench, case, home, lambda: _entries_in(checkpoint)), foretold
+
+
+def _entries_in(checkpoint: Store) -> dict[str, bytes]:
+    names = (name for name in checkpoint.names("offsets") if name.rpartition("/")[2].isdigit())
+    return {name.rpartition("/")[2]: checkpoint.read(name) for name in names}
+
+
+def _entries_of(checkpoint: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in (checkpoint / "offsets").glob("[0-9]*") if path.is_file()}
+
+
 def _own_query(case: Case) -> str:
     from .case import BASES
 
@@ -263,18 +309,14 @@ def _ms(watermark: str | None) -> int | None:
     return None if watermark is None else int(datetime.fromisoformat(watermark).timestamp() * 1000)
 
 
-def _written_confs(checkpoint: Path, before: Mapping[str, bytes]) -> dict[str, str] | None:
+def _written_confs(now: Mapping[str, bytes], before: Mapping[str, bytes]) -> dict[str, str] | None:
     """The confs of the newest entry that the restart wrote, as far as they are not those of the newest one before."""
-    offsets = checkpoint / "offsets"
-    written = [
-        path for path in offsets.glob("[0-9]*") if path.is_file() and path.name not in before and path.name.isdigit()
-    ]
+    written = [name for name in now if name not in before and name.isdigit()]
     if not written:
         return None
-    newest = max(written, key=lambda path: int(path.name))
     old = max((name for name in before if name.isdigit()), key=int, default=None)
     known = {} if old is None else _confs_of(before[old])
-    return {key: value for key, value in _confs_of(newest.read_bytes()).items() if known.get(key) != value}
+    return {key: value for key, value in _confs_of(now[max(written, key=int)]).items() if known.get(key) != value}
 
 
 def _confs_of(entry: bytes) -> dict[str, str]:
