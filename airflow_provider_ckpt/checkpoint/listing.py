@@ -105,8 +105,8 @@ def list_tree(store: Store) -> tuple[PackedObjects, set[str]]:
     """
     if not store.is_local:
         objects = store.find()
-        below = (name for log in _LOGS for name in store.ls(log)[1])
-        return objects, {*(name.rpartition("/")[0] for name in objects), *filter(store.can_name, below)}
+        marked = (name for log in _LOGS for name in store.ls(log)[1])
+        return objects, {*(name.rpartition("/")[0] for name in objects), *filter(store.can_name, marked)}
     objects, directories = PackedObjects(), [""]
     for directory in directories:  # which grows meanwhile
         try:
