@@ -13,6 +13,9 @@ from pathlib import Path
 import deltalake
 import pyarrow
 
+from airflow_provider_ckpt import codec
+from airflow_provider_ckpt.codec.source_log import FileSinkLog
+from airflow_provider_ckpt.sinks.file import read_file_sink
 from airflow_provider_ckpt.storage.store import Store
 
 #: When batch 0 began; each batch begins a minute after the one before it.
@@ -32,6 +35,18 @@ def _query(location: str, query_id: str, offsets: list[Mapping[str, object]]) ->
         metadata = {"batchWatermarkMs": 0, "batchTimestampMs": FIRST_MS + 60_000 * batch_id, "conf": {}}
         store.write(f"offsets/{batch_id}", f"v1\n{json.dumps(metadata)}\n{json.dumps(offset)}".encode())
         store.write(f"commits/{batch_id}", b'v1\n{"nextBatchWatermarkMs":0}')
+
+
+def totals(lake: str) -> None:
+    """A query that has read all files of the output of ``orders``, one in each batch."""
+    output, checkpoint = Store.open(f"{lake}/orders"), Store.open(f"{lake}/checkpoints/totals")
+    entries = (codec.decode(name, output.read(name)) for name in read_file_sink(output).live.values())
+    files = [file for entry in entries if isinstance(entry, FileSinkLog) for file in entry.entries]
+    offsets = [{"logOffset": number} for number in range(len(files))]
+    _query(checkpoint.location, "0d6f5f51-1d53-4a36-9b0a-6a3c1c0f2b7e", offsets)
+    for number, file in enumerate(files):
+        entry = {"path": file.path, "timestamp": file.modification_time_ms, "batchId": number}
+        checkpoint.write(f"sources/0/{number}", f"v1\n{json.dumps(entry)}".encode())
 
 
 def audit(lake: str) -> None:
@@ -108,5 +123,5 @@ def retain(bootstrap: str, milliseconds: int) -> None:
 
 if __name__ == "__main__":
     known = {"audit": audit, "damage": damage, "expiring-records": expiring_records, "gap": gap, "iceberg": iceberg}
-    known["joined"] = joined
+    known |= {"joined": joined, "totals": totals}
     known[sys.argv[1]](sys.argv[2])
