@@ -173,6 +173,9 @@ def _candidates(
 ) -> Iterator[tuple[str, Iterator[Store]]]:
     """Places, each with the checkpoints there."""
     yield f"beside {checkpoint.location}", _beside(checkpoint)
+    if others := sorted({*checkpoint.ls()[1]} - layout.TOP_DIRECTORIES):
+        stores = (checkpoint.child(name) for name in others[:MOST_BESIDE])
+        yield f"inside {checkpoint.location}", (store for store in stores if list_checkpoint(store).is_checkpoint)
     for root in roots:
         yield f"below {root}", _below(open_store, root)
     if backups is not None:

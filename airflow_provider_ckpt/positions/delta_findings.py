@@ -24,7 +24,7 @@ from airflow_provider_ckpt.positions.delta_loss import (
     Stop,
     place_of,
 )
-from airflow_provider_ckpt.positions.delta_reverted import UNREAD, concerns, findings_of_restores
+from airflow_provider_ckpt.positions.delta_reverted import UNREAD, concerns, findings_of_restores, rollback_command
 from airflow_provider_ckpt.positions.table_loss import TableAtRestart
 from airflow_provider_ckpt.tables.delta_commit import DeltaCommit
 from airflow_provider_ckpt.times import time_text
@@ -71,8 +71,15 @@ def lost_later(at: TableAtRestart, table: DeltaTable) -> Finding | None:
         f"{table.newest}: the table has lost versions. Spark starts, and never reads the rows of versions "
         f"{table.newest + 1} to {version - 1} that are written from now on"
     )
-    hint = "Move the source to the end of the table as it is now."
-    return _error("CKPT257", at, message, hint, (_reset(at, "--to-latest"),))
+    latest = _reset(at, "--to-latest")
+    if at.back_to is None:
+        hint = "The query holds the rows of the lost versions. Move the source to the end of the table as it is now."
+        return _error("CKPT257", at, message, hint, (latest,))
+    hint = (
+        f"The query holds the rows of the lost versions. Roll it back to batch {at.back_to}, with the rows of its "
+        "sink, when they are written again. To keep the rows, move the source to the end of the table instead."
+    )
+    return _error("CKPT257", at, message, hint, (rollback_command(at, at.back_to), latest))
 
 
 def _error(

@@ -118,7 +118,7 @@ def _of_read(at: TableAtRestart, found: Reverted, condition: str | None) -> Find
             f"Roll the query back to batch {at.back_to}, which ended before version {first}, with the rows of its "
             f"sink; then pass over everything up to version {past}. To keep the rows, do the second alone."
         )
-        commands: tuple[str, ...] = (_rollback(at, at.back_to), _reset(at, past))
+        commands: tuple[str, ...] = (rollback_command(at, at.back_to), _reset(at, past))
     else:
         hint = (
             f"No batch that ended before version {first} can be restored from this checkpoint: roll back to a backup "
@@ -212,5 +212,6 @@ def _reset(at: TableAtRestart, version: int) -> str:
     return f"ckpt reset-offsets {shlex.quote(at.checkpoint)} --source {source} --to-version {version} {_SINK}"
 
 
-def _rollback(at: TableAtRestart, batch_id: int) -> str:
+def rollback_command(at: TableAtRestart, batch_id: int) -> str:
+    """The command that rolls the query back."""
     return f"ckpt rollback {shlex.quote(at.checkpoint)} --to-batch {batch_id} {_SINK}"

@@ -64,6 +64,10 @@ def judge(at: TableAtRestart, declared: DeclaredEnd, access: Access) -> TableLos
     if any(finding.code == "CKPT259" for finding in found):
         return TableLosses(found, (*not_judged(at, table), *unread))
     late = lost_later(at, table)
+    if late is not None and access.checkpoint is not None:
+        late = lost_later(
+            replace(at, back_to=find_batch_before(access.checkpoint, at.source_id, log.newest + 1)), table
+        )
     files, unseen = _files(at, store, table)
     expiries, unsaid = _expiries(at, log, table)
     unknown = (*not_judged(at, table), *unread, *unseen, *unsaid)

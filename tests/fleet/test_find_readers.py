@@ -74,6 +74,12 @@ def test_a_query_beside_it_that_has_read_the_files_is_named_with_its_way_back(la
     )
 
 
+def test_a_query_inside_it_is_named_as_well(lake, capsys):
+    (lake / "ck/totals").rename(lake / "ck/orders/totals")
+    (warning,) = plan_of(lake, capsys, "--trim-sink-log")
+    assert warning.startswith(f"{lake}/ck/orders/totals has read what batches 4 to 5 wrote")
+
+
 def test_where_nobody_is_found_nobody_is_said_to_be_none(lake, capsys):
     (lake / "ck/totals").rename(lake / "elsewhere")
     (warning,) = plan_of(lake, capsys)

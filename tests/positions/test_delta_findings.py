@@ -110,6 +110,13 @@ def test_a_table_with_fewer_versions_than_were_read(newest, is_lost):
         assert "never reads the rows of versions 4 to 4" in finding.message and finding.spark_error is None
 
 
+@pytest.mark.parametrize(("back_to", "commands"), [(2, ["--to-batch 2", "--to-latest"]), (None, ["--to-latest"])])
+def test_rows_of_lost_versions_are_dropped_by_a_rollback_where_there_is_a_batch_before_them(back_to, commands):
+    finding = lost_later(replace(AT, back_to=back_to), DeltaTable(DeltaSchema("t", {}), 3, frozenset()))
+    assert finding.hint.startswith("The query holds the rows of the lost versions.")
+    assert [word in command for word, command in zip(commands, finding.commands, strict=True)] == [True] * len(commands)
+
+
 def test_no_finding_has_the_secrets_of_a_declaration():
     """Findings go to logs, XCom and SARIF."""
     at = replace(AT, place="delta:https://ann:secret@host/t?sig=abcdef")
