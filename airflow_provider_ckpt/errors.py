@@ -128,6 +128,12 @@ class TooLargeError(MalformedEntryError):
     code = "TOO_LARGE"
 
 
+class UnreadableError(CheckpointFormatError):
+    """One file that cannot be opened: this user may not read it, or it is no regular file. Nothing is known of it."""
+
+    code = "UNREADABLE"
+
+
 class UnsupportedVersionError(CheckpointFormatError):
     """A log version that is later than this package, or the target Spark, reads."""
 

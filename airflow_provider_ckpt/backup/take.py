@@ -51,13 +51,8 @@ from airflow_provider_ckpt.checkpoint.spark_confs import STATE_PROVIDER
 from airflow_provider_ckpt.checkpoint.view import CheckpointView, has_state
 from airflow_provider_ckpt.checks import check
 from airflow_provider_ckpt.checks.findings import Finding
-from airflow_provider_ckpt.checks.inspect import (
-    checksum_of_state,
-    is_judged,
-    read_text_logs,
-    with_restart_set,
-    without_broken_files,
-)
+from airflow_provider_ckpt.checks.inspect import read_text_logs, with_restart_set, without_broken_files
+from airflow_provider_ckpt.checks.read_state_files import checksum_of_state, is_judged
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.errors import (

@@ -29,7 +29,12 @@ from airflow_provider_ckpt.storage.stored_object import StoredObject
 
 
 def observe(
-    store: Store, *, deep: bool = False, batch_id: int | None = None, listing: DirectoryListing | None = None
+    store: Store,
+    *,
+    deep: bool = False,
+    batch_id: int | None = None,
+    listing: DirectoryListing | None = None,
+    read: Callable[[str], bytes] | None = None,
 ) -> CheckpointView:
     """Read a checkpoint without changing it.
 
@@ -38,6 +43,7 @@ def observe(
         deep: List everything, state and source logs included; otherwise the two logs and what is at the top.
         batch_id: Also read the log entries that a restart after this batch needs.
         listing: A first listing that was just taken, and need not be taken again.
+        read: How files are read, where that is not as the store does.
 
     Raises:
         CheckpointNotFoundError: Nothing there, or no checkpoint.
@@ -46,15 +52,18 @@ def observe(
     """
     taken = iter([] if listing is None else [listing])
     return read_unmoved(
-        lambda: _observe_once(store, deep, batch_id, next(taken, None) or list_checkpoint(store)), store
+        lambda: _observe_once(store, deep, batch_id, next(taken, None) or list_checkpoint(store), read or store.read),
+        store,
     )
 
 
-def _observe_once(store: Store, deep: bool, batch_id: int | None, listing: DirectoryListing) -> CheckpointView:
+def _observe_once(
+    store: Store, deep: bool, batch_id: int | None, listing: DirectoryListing, read: Callable[[str], bytes]
+) -> CheckpointView:
     listing = list_logs(store, listing)
     require_checkpoint(store, listing)
     objects, inside = listing.objects, tuple[str, ...]()
-    entries, damaged = decode_entries(store, _entries_to_read(objects, batch_id), store.read)
+    entries, damaged = decode_entries(store, _entries_to_read(objects, batch_id), read)
     folders = {name for name in listing.directories if name not in layout.TOP_DIRECTORIES}
     own: set[str] = {"", *(listing.directories & layout.TOP_DIRECTORIES)}
     if deep:
@@ -65,10 +74,10 @@ def _observe_once(store: Store, deep: bool, batch_id: int | None, listing: Direc
         folders.update(name for name in directories if isinstance(layout.parse(name), _FILES))
         own.update(directories)
         written_since = [name for name in _entries_to_read(objects, batch_id) if name not in {**entries, **damaged}]
-        new_entries, new_damaged = decode_entries(store, written_since, store.read)
+        new_entries, new_damaged = decode_entries(store, written_since, read)
         entries, damaged = {**entries, **new_entries}, {**damaged, **new_damaged}
     if _before_the_first_commit(objects) and layout.SOURCES in listing.directories:
-        entries = {**entries, **_initial_offsets(store)}
+        entries = {**entries, **_initial_offsets(store, read)}
     unnamed = {} if deep else unreachable(listing.directories, store.fs)
     unnamed = {name: odd for name, odd in unnamed.items() if not any(each.startswith(name) for each in objects)}
     linked = {name for name in listing.directories if "/" not in name and store.can_name(name) and store.is_link(name)}
@@ -227,13 +236,13 @@ def _before_the_first_commit(objects: Mapping[str, StoredObject]) -> bool:
     return not batch_ids(objects, layout.COMMITS) and not any(batch_ids(objects, layout.OFFSETS))
 
 
-def _initial_offsets(store: Store) -> dict[str, codec.Encodable]:
+def _initial_offsets(store: Store, read: Callable[[str], bytes]) -> dict[str, codec.Encodable]:
     """What sources have written down of where they begin, which counts until the first batch is committed.
 
     A file that cannot be read is a finding of a whole check.
     """
     names = [_initial_offset(store, folder.rpartition("/")[2]) for folder in store.ls(layout.SOURCES)[1]]
-    found, _ = decode_entries(store, [name for name in names if name], store.read)
+    found, _ = decode_entries(store, [name for name in names if name], read)
     return {name: entry for name, entry in found.items() if isinstance(entry, InitialOffset)}
 
 

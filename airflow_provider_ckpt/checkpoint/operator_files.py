@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.codec import layout, state_metadata, state_schema
-from airflow_provider_ckpt.errors import CheckpointFormatError
+from airflow_provider_ckpt.errors import CheckpointFormatError, UnreadableError
 
 #: What is said of a schema that another store of a join has.
 OTHER_STORE = "the schema of another state store"
+#: What is said of a file of the state that could not be opened, of which nothing is known.
+NOT_OPENED = "not one that can be opened"
 #: What is said of operator metadata by which Spark searches for a schema where it never writes one.
 OTHER_PLACE = "it points to state schemas at another location"
 #: What a store of a join has as its value, and as the last column of its key.
@@ -52,7 +54,7 @@ def operator_files(view: CheckpointView, batch_id: int) -> Generator[str, bytes,
     for operator_id, (_, name) in sorted(newest.items()):
         schemas += yield from _named_schemas(view, operator_id, name, whole)
     for name in schemas:
-        whole.missing += _problem_of_schema((yield name), name)
+        whole.missing += yield from _problem_of_schema(name)
     return whole
 
 
@@ -82,9 +84,11 @@ def store_names(seen: Collection[str], metadata: state_metadata.OperatorStateMet
     return (names | _STORES_OF_JOIN if names & _STORES_OF_JOIN else names) or {""}
 
 
-def _problem_of_schema(data: bytes, name: str) -> list[str]:
+def _problem_of_schema(name: str) -> Generator[str, bytes, list[str]]:
     try:
-        schema = state_schema.decode(data, name)
+        schema = state_schema.decode((yield name), name)
+    except UnreadableError as error:
+        return [f"{name}: {NOT_OPENED} ({error.message})"]
     except CheckpointFormatError as error:
         return [f"{name}: not a state schema ({error.message})"]
     return [] if _is_of_its_store(schema, name) else [f"{name}: {OTHER_STORE}"]
@@ -110,6 +114,9 @@ def _named_schemas(
         return []
     try:
         metadata = state_metadata.decode((yield name), name)
+    except UnreadableError as error:
+        whole.missing.append(f"{name}: {NOT_OPENED} ({error.message})")
+        return []
     except CheckpointFormatError as error:
         whole.missing.append(f"{name}: not operator metadata ({error.message})")
         return []

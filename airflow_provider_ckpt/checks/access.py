@@ -12,6 +12,7 @@ from airflow_provider_ckpt.checks.findings import Finding
 from airflow_provider_ckpt.checks.registry import rule
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.layout import main_name
+from airflow_provider_ckpt.errors import UnreadableError
 from airflow_provider_ckpt.storage.access import Access
 from airflow_provider_ckpt.storage.stored_object import StoredObject
 
@@ -29,7 +30,10 @@ def closed_to_the_query(view: CheckpointView) -> Iterator[Finding]:
     files = {
         name: stored.access
         for name, stored in chain(view.objects.items(), _sink_objects(view))
-        if _is_read(name) and stored.access is not None and not stored.access.can_be_read_by(user)
+        if _is_read(name)
+        and not isinstance(view.damaged.get(name), UnreadableError)
+        and stored.access is not None
+        and not stored.access.can_be_read_by(user)
     }
     folders = {
         f"{name or '.'}/": seen

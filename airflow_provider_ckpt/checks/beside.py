@@ -65,14 +65,15 @@ def _checkpoints(count: int) -> str:
 
 @rule("CKPT163")
 def unreachable(view: CheckpointView) -> Iterator[Finding]:
-    """CKPT163: what is listed, and can be neither read, copied nor removed."""
-    if view.unreachable:
+    """CKPT163: what is listed, and can be neither read, copied nor removed; no other finding is of it alone."""
+    told = {*view.damaged, *(problem.partition(": ")[0] for problem in (*(view.missing or ()), *view.unfinished))}
+    if names := [name for name in view.unreachable if name not in told]:
         yield Finding(
             "CKPT163",
             "warning",
-            f"{len(view.unreachable)} objects or directories cannot be opened, by their names, because they may not be "
-            f"listed, or because they are no regular files: {listed_shortly(map(abbreviate, view.unreachable))}",
-            name=view.unreachable[0],
+            f"{len(names)} objects or directories cannot be opened, by their names, because they may not be "
+            f"listed, or because they are no regular files: {listed_shortly(map(abbreviate, names))}",
+            name=names[0],
             hint="Nothing of them is judged, no backup has them, and every change leaves them in place. An empty part "
             'of a name between slashes, "." and ".." cannot be given to Hadoop either: rename or remove them with a '
             "client of the storage.",

@@ -7,7 +7,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
-from airflow_provider_ckpt import codec
 from airflow_provider_ckpt.checkpoint.decompressors import decompressors
 from airflow_provider_ckpt.checkpoint.find_flows import find_surroundings
 from airflow_provider_ckpt.checkpoint.find_inputs import find_inputs
@@ -15,31 +14,28 @@ from airflow_provider_ckpt.checkpoint.find_restart_set import find_restart_set
 from airflow_provider_ckpt.checkpoint.input_files import files_in_flight
 from airflow_provider_ckpt.checkpoint.listing import DirectoryListing
 from airflow_provider_ckpt.checkpoint.observe import decode_entries, observe
+from airflow_provider_ckpt.checkpoint.operator_files import NOT_OPENED
 from airflow_provider_ckpt.checkpoint.read_unmoved import read_unmoved
 from airflow_provider_ckpt.checkpoint.restart_set import RestartSet, log_entries, restart_set
-from airflow_provider_ckpt.checkpoint.spark_confs import COMPRESSION_CODEC
 from airflow_provider_ckpt.checkpoint.view import CheckpointView, newest_before
 from airflow_provider_ckpt.checks import check
 from airflow_provider_ckpt.checks.findings import Finding
-from airflow_provider_ckpt.checks.logs import newest_entry
+from airflow_provider_ckpt.checks.read_state_files import broken_state_files, is_judged
 from airflow_provider_ckpt.checks.remedies import targets_of
 from airflow_provider_ckpt.checks.restorable import Restorable
-from airflow_provider_ckpt.checks.state import MISMATCH, has_state_ids
-from airflow_provider_ckpt.codec import layout, state_content, state_file
-from airflow_provider_ckpt.codec.checksum import BYTES_PER_CHECKSUM, HadoopChecksum, SparkChecksum, is_hadoop
+from airflow_provider_ckpt.checks.state import has_state_ids
+from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.source_log import newest_entry_in
-from airflow_provider_ckpt.errors import CheckpointFormatError, TooLargeError
+from airflow_provider_ckpt.errors import CheckpointFormatError, TooLargeError, UnreadableError
 from airflow_provider_ckpt.sinks.declared import read_file_sink
 from airflow_provider_ckpt.sinks.memory import memory_of
-from airflow_provider_ckpt.storage.concurrency import THREADS, OnStep, in_parallel, no_step
+from airflow_provider_ckpt.storage.concurrency import THREADS, OnStep, no_step
+from airflow_provider_ckpt.storage.each_file import EachFile
 from airflow_provider_ckpt.storage.requests import drive
 from airflow_provider_ckpt.storage.store import Store
-from airflow_provider_ckpt.storage.stored_object import StoredObject
-from airflow_provider_ckpt.untrusted.limits import CHECKSUM_BYTES, SOURCE_LOG_BYTES
+from airflow_provider_ckpt.untrusted.limits import SOURCE_LOG_BYTES
 from airflow_provider_ckpt.untrusted.lines import lines_in
 
-#: State files that are larger are compared with their checksum file by their size alone.
-LARGEST_SUMMED = 1 << 30
 #: So many batches are tried at most for one that a rollback can go to.
 MOST_TRIED = 200
 #: Of so many, where all are listed, the state is read to the end.
@@ -48,11 +44,16 @@ MOST_READ = 5
 
 def inspect(store: Store, *, deep: bool = False) -> tuple[Finding, ...]:
     """Check a checkpoint as it is; see :func:`examine` for what is read."""
-    return check(examine(store, deep=deep))
+    return check(examine(store, deep=deep, each=True))
 
 
 def examine(
-    store: Store, *, deep: bool = False, listing: DirectoryListing | None = None, sink: Store | None = None
+    store: Store,
+    *,
+    deep: bool = False,
+    listing: DirectoryListing | None = None,
+    sink: Store | None = None,
+    each: bool = False,
 ) -> CheckpointView:
     """See of a checkpoint what the rules and the forecast judge.
 
@@ -62,13 +63,21 @@ def examine(
             otherwise a listing and a few reads.
         listing: A first listing that was just taken.
         sink: The output directory of the file sink.
+        each: Tell of a file that cannot be opened as of a damaged one, and judge the others.
 
     Raises:
         CheckpointNotFoundError: Nothing there, or no checkpoint.
         CheckpointMovedError: Spark purged what had just been listed, at every try.
         StoreError: The storage refused or did not answer.
     """
-    view = read_unmoved(lambda: _examine_all(store), store) if deep else observe(store, listing=listing)
+    files = EachFile(store) if each else store
+    if deep:
+        view = read_unmoved(lambda: _examine_all(store, files), store)
+    else:
+        view = observe(store, listing=listing, read=files.read)
+    unread = [error for error in view.damaged.values() if isinstance(error, UnreadableError)]
+    if unread and not view.entries:
+        raise unread[0]
     view = replace(view, surroundings=find_surroundings(store, table=sink is None))
     if sink is None:
         return view
@@ -77,27 +86,31 @@ def examine(
     return replace(view, sink=read_file_sink(sink, deep=deep), first_sink=other)
 
 
-def _examine_all(store: Store) -> CheckpointView:
-    view = read_deep(store, observe(store, deep=True), store.head, store.chunks)
+def _examine_all(store: Store, files: Store | EachFile) -> CheckpointView:
+    view = read_deep(store, observe(store, deep=True, read=files.read), files.head, files.chunks)
     view = replace(view, gone_inputs=find_inputs(store, files_in_flight(view)).gone)
-    return replace(view, restorable=find_targets(store, view))
+    return replace(view, restorable=find_targets(store, view, files))
 
 
-def find_targets(store: Store, view: CheckpointView) -> dict[int, int | None]:
+def find_targets(store: Store, view: CheckpointView, files: Store | EachFile | None = None) -> dict[int, int | None]:
     """Where a rollback can really go to, at or before each batch that the findings on a checkpoint advise."""
     wanted = set(targets_of(check(view)))
     if wanted or view.missing:
         ends = (view.latest_planned, view.latest_committed)
         before = (newest_before(view.whole, batch_id) for batch_id in ends if batch_id is not None)
         wanted |= {batch_id for batch_id in before if batch_id is not None}
-    judged = _Judged()
+    judged = _Judged(files=files)
     return {batch_id: find_newest_restorable(store, view, batch_id, judged) for batch_id in sorted(wanted)}
 
 
 @dataclass
 class _Judged:
-    """State files that were read: those that are whole, those that are not and why; and the batches they make."""
+    """State files that were read: those that are whole, those that are not and why; and the batches they make.
 
+    ``files`` is how they are read, where that is not as the store does.
+    """
+
+    files: Store | EachFile | None = None
     whole: set[str] = field(default_factory=set)
     broken: dict[str, str] = field(default_factory=dict)
     restorable: dict[int, bool] = field(default_factory=dict)
@@ -140,21 +153,40 @@ def _is_restorable(store: Store, view: CheckpointView, batch_id: int, known: _Ju
     """Whether a batch has all of its files; where the state is read, also whether each of them is whole."""
     if batch_id in known.restorable:
         return known.restorable[batch_id]
+    files = known.files or store
     seen = {**view.entries, **view.damaged}
     names = [name for name in log_entries(view, batch_id) if name in view.objects and name not in seen]
-    entries, damaged = decode_entries(store, names, store.read)
+    entries, damaged = decode_entries(store, names, files.read)
     view = replace(view, entries={**view.entries, **entries}, damaged={**view.damaged, **damaged})
-    chosen = find_restart_set(store, view, batch_id, known.broken)
+    chosen = _chosen(view, batch_id, files.head, known.broken)
     while is_read and not chosen.missing:
         unread = [name for name in chosen.names if name not in known.whole]
-        found = broken_state_files(view, unread, store.head, store.chunks)
+        found = broken_state_files(view, unread, files.head, files.chunks)
         known.whole.update(set(unread) - found.keys())
         known.broken.update(found)
         if not found:
             break
-        chosen = find_restart_set(store, view, batch_id, known.broken)
+        chosen = _chosen(view, batch_id, files.head, known.broken)
     known.restorable[batch_id] = not chosen.missing
     return not chosen.missing
+
+
+def _chosen(
+    view: CheckpointView,
+    batch_id: int,
+    read: Callable[[str], bytes],
+    broken: dict[str, str],
+    *,
+    committed: bool = True,
+) -> RestartSet:
+    """The restart set of a batch; a file of it that cannot be opened becomes one of the broken ones."""
+    while True:
+        try:
+            return drive(restart_set(view, batch_id, decompressors(), broken, committed=committed), read)
+        except UnreadableError as error:
+            if error.name is None or error.name in broken:
+                raise
+            broken[error.name] = f"{NOT_OPENED} ({error.message})"
 
 
 def find_whole_set(store: Store, view: CheckpointView, batch_id: int) -> RestartSet:
@@ -203,8 +235,9 @@ def with_state(
     if not committed and has_state_ids(view):  # nobody knows which files are valid
         return view
     try:
-        needed = drive(restart_set(view, newest, decompressors(), committed=committed), read)
-        needed = without_broken_files(view, needed, read, chunks) if state else needed
+        broken = dict[str, str]()
+        needed = _chosen(view, newest, read, broken, committed=committed)
+        needed = without_broken_files(view, needed, read, chunks, broken=broken) if state else needed
     except CheckpointFormatError as error:
         return replace(view, missing=(f"{error.name}: {error.message}",))
     return with_restart_set(view, needed)
@@ -234,6 +267,7 @@ def without_broken_files(
     *,
     judged: Collection[str] = (),
     on_step: OnStep = no_step,
+    broken: Mapping[str, str] | None = None,
 ) -> RestartSet:
     """Judge the state files of a restart set, and choose anew without those that are broken until no more are.
 
@@ -245,17 +279,18 @@ def without_broken_files(
         threads: Reads under way at once.
         judged: What is known to be whole, and is not read.
         on_step: Called after each file.
+        broken: What is known to be of no use, and why.
 
     Returns:
         The same set when everything is whole; else one of what makes up for the broken files, or that lacks them.
     """
-    done, broken = set(judged), dict[str, str]()
+    done, useless = set(judged), dict(broken or {})
     while found := broken_state_files(
         view, [name for name in chosen.names if name not in done], read, chunks, threads, on_step
     ):
         done.update(chosen.names)
-        broken.update(found)
-        chosen = drive(restart_set(view, chosen.batch_id, decompressors(), broken, committed=chosen.committed), read)
+        useless.update(found)
+        chosen = _chosen(view, chosen.batch_id, read, useless, committed=chosen.committed)
     return chosen
 
 
@@ -314,95 +349,3 @@ def unfinished_state(
     changes = {place.store_id for place, _ in names if place.kind in ("delta", "changelog")}
     left = [name for place, name in names if place.kind in ("delta", "changelog") or place.store_id not in changes]
     return tuple(f"{name}: {reason}" for name, reason in broken_state_files(view, left, read, chunks).items())
-
-
-def _codec_of_state(view: CheckpointView) -> str | None:
-    """Short name of the codec by which a restart reads state; None for one that Spark does not bring."""
-    entry = newest_entry(view)
-    conf = entry.metadata.conf if entry is not None and entry.metadata is not None else {}
-    return state_content.short_codec(conf.get(COMPRESSION_CODEC) or "lz4")
-
-
-def broken_state_files(
-    view: CheckpointView,
-    names: Sequence[str],
-    read: Callable[[str], bytes],
-    chunks: Callable[[str], Iterator[bytes]],
-    threads: int = THREADS,
-    on_step: OnStep = no_step,
-) -> dict[str, str]:
-    """State files that are not what their checksum file says, or are not whole, and what to say of each."""
-    used, known = _codec_of_state(view), decompressors()
-    own = [name for name in names if is_judged(view, name)]
-
-    def problem(name: str) -> str | None:
-        place, stored = layout.parse(name), view.objects[name]
-        sidecar = checksum_of_state(view, name)
-        begun: list[bytes] = []
-
-        def noted(name: str) -> Iterator[bytes]:
-            for piece in chunks(name):
-                begun.append(piece[:8])
-                yield piece
-
-        if sidecar is not None and not _fits(stored, sidecar, read, noted):
-            return f"{MISMATCH} {sidecar.rpartition('/')[2]}"
-        if not isinstance(place, layout.StateFile):
-            return None
-        if place.kind == "zip":
-            return _problem_of_zip(stored, read, is_as_written=sidecar is not None)
-        if used is None:
-            return None
-        if sidecar is not None:  # then it is as it was written
-            return state_content.problem_of_start(begun[0] if begun else next(chunks(name), b""), used)
-        if stored.size > state_content.DECOMPRESSED_UP_TO:
-            return state_content.problem_of_blocks(chunks(name), used)
-        return state_content.problem_of(b"".join(chunks(name)), used, known)
-
-    return {name: said for name, said in zip(own, in_parallel(problem, own, threads, on_step), strict=True) if said}
-
-
-def is_judged(view: CheckpointView, name: str) -> bool:
-    """Whether a file is read to be judged: state files, and tables that have a checksum file (else their length is)."""
-    place = layout.parse(name)
-    if isinstance(place, layout.StateTable):
-        return checksum_of_state(view, name) is not None
-    return isinstance(place, layout.StateFile)
-
-
-def _problem_of_zip(stored: StoredObject, read: Callable[[str], bytes], *, is_as_written: bool) -> str | None:
-    if not stored.size:
-        return "empty"
-    if is_as_written:
-        return None
-    try:
-        state_file.read_zip(read(stored.name), "")
-    except CheckpointFormatError as error:
-        return error.message
-    return None
-
-
-def checksum_of_state(view: CheckpointView, name: str) -> str | None:
-    """The checksum file of a state file. Where there are two kinds, Spark's own is the one it reads."""
-    if not isinstance(layout.parse(name), layout.StateFile | layout.StateTable):
-        return None
-    directory, _, base = name.rpartition("/")
-    return next((sidecar for sidecar in (f"{name}.crc", f"{directory}/.{base}.crc") if sidecar in view.objects), None)
-
-
-def _fits(
-    stored: StoredObject, sidecar: str, read: Callable[[str], bytes], chunks: Callable[[str], Iterator[bytes]]
-) -> bool:
-    try:
-        data = read(sidecar)
-    except TooLargeError:
-        return stored.size > (CHECKSUM_BYTES // 4 - 2) * BYTES_PER_CHECKSUM  # rightly so: it has as many chunks
-    try:
-        checksum = codec.decode(sidecar, data)
-    except CheckpointFormatError:  # Hadoop passes over a checksum file that is none, not over one that is cut
-        return sidecar.rpartition("/")[2].startswith(".") and not is_hadoop(data)
-    if not isinstance(checksum, HadoopChecksum | SparkChecksum):
-        return True
-    if not checksum.fits_size(stored.size):
-        return False
-    return stored.size > LARGEST_SUMMED or checksum.matches_chunks(chunks(stored.name))

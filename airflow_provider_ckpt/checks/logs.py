@@ -26,6 +26,7 @@ from airflow_provider_ckpt.errors import (
     CheckpointClosedError,
     EmptyLineError,
     IncompleteLogFileError,
+    UnreadableError,
     UnsupportedVersionError,
 )
 
@@ -78,7 +79,9 @@ def damaged_entries(view: CheckpointView) -> Iterator[Finding]:
     """CKPT101 to CKPT103: files that Spark cannot read; a warning where a restart does not read them."""
     initial = [name for name in view.damaged if isinstance(layout.parse(name), layout.InitialOffsetFile)]
     read, others = {*read_at_restart(view), *initial}, 0
-    for name in view.damaged:
+    for name, error in view.damaged.items():
+        if isinstance(error, UnreadableError):
+            continue  # CKPT153 tells of it
         if name not in read:
             if not isinstance(layout.parse(name), layout.LogEntry | layout.QueryMetadataFile):
                 continue
@@ -104,6 +107,8 @@ def damaged_entry(view: CheckpointView, name: str, *, stops: bool) -> Finding:
         code = "CKPT101"
     elif isinstance(error, UnsupportedVersionError):
         code = "CKPT103"
+    if isinstance(error, UnreadableError):
+        return unreadable(view, name, error, stops=stops)
     if isinstance(error, EmptyLineError):
         return empty_line_error(view, name, error, stops=stops)
     if isinstance(error, UnsupportedVersionError | CheckpointClosedError):  # nothing is damaged
@@ -171,6 +176,31 @@ def _no_metadata(view: CheckpointView, batch_id: int, spark_error: str) -> Findi
         layout.offset_entry(batch_id),
         spark_error=spark_error,
         **from_backup_or_before(view, "the file", batch_id),
+    )
+
+
+@rule("CKPT153")
+def not_opened(view: CheckpointView) -> Iterator[Finding]:
+    """CKPT153: what could not be opened and was to be read; of what the state lacks, its own rules tell."""
+    read, lacking = set(read_at_restart(view)), {problem.partition(": ")[0] for problem in view.missing or ()}
+    for name, error in view.damaged.items():
+        if isinstance(error, UnreadableError) and (name in read or name not in lacking):
+            stops = name in read or isinstance(layout.parse(name), layout.SourceFile)
+            yield unreadable(view, name, error, stops=stops)
+
+
+def unreadable(view: CheckpointView, name: str, error: UnreadableError, *, stops: bool) -> Finding:
+    """CKPT153 of one file; what Spark does with it depends on who runs the query."""
+    place = layout.parse(name)
+    move = "Move it out of the checkpoint. Then check again, which says what is missing and what brings it back."
+    return Finding(
+        "CKPT153",
+        "error" if stops else "warning",
+        f"the file cannot be opened: {error.message}. Nothing of it is judged"
+        + (", and a restart reads it" if stops else ""),
+        place.batch_id if isinstance(place, layout.LogEntry) else None,
+        name,
+        move if error.hint is None else f"Check as the user who runs the query. {error.hint}",
     )
 
 

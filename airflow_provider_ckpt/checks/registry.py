@@ -70,6 +70,7 @@ RULES: Mapping[str, str] = {
     "CKPT150": "Two writers",
     "CKPT151": "Fenced checkpoint",
     "CKPT152": "Files closed to the query",
+    "CKPT153": "File that cannot be opened",
     "CKPT156": "Replaced version of a flow",
     "CKPT157": "Two flows write one table",
     "CKPT158": "Two queries with one id",

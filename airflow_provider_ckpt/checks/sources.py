@@ -19,6 +19,7 @@ from airflow_provider_ckpt.errors import (
     IncompleteLogFileError,
     MalformedEntryError,
     TooLargeError,
+    UnreadableError,
     UnsupportedVersionError,
 )
 from airflow_provider_ckpt.times import time_text
@@ -197,7 +198,8 @@ def _entry_of_source(
 ) -> Iterator[Finding]:
     """CKPT101 to CKPT103: an entry that Spark cannot read; CKPT127: one that is another's, or names no file."""
     if name in view.damaged:
-        yield _unreadable(view, name)
+        if not isinstance(view.damaged[name], UnreadableError):  # CKPT153 tells of it
+            yield _unreadable(view, name)
         return
     read = view.entries.get(name)
     if name in view.long_source_logs:

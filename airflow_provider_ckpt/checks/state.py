@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from airflow_provider_ckpt.checkpoint.operator_files import OTHER_PLACE, OTHER_STORE
+from airflow_provider_ckpt.checkpoint.operator_files import NOT_OPENED, OTHER_PLACE, OTHER_STORE
 from airflow_provider_ckpt.checkpoint.view import CheckpointView, newest_before
 from airflow_provider_ckpt.checks.findings import Finding, Severity
 from airflow_provider_ckpt.checks.logs import newest_commit, newest_entry
@@ -19,7 +19,7 @@ from airflow_provider_ckpt.checks.remedies import (
 )
 from airflow_provider_ckpt.codec import layout, state_file, state_schema
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
-from airflow_provider_ckpt.errors import IncompleteLogFileError
+from airflow_provider_ckpt.errors import IncompleteLogFileError, UnreadableError
 
 _SCHEMA = "/_metadata/schema"
 #: So many files of one damage are named beside the first.
@@ -213,7 +213,8 @@ def damaged_operator_metadata(view: CheckpointView) -> Iterator[Finding]:
     """CKPT102: operator metadata that no restart reads, and nobody who wants to know the operator's name."""
     needed = {problem.partition(": ")[0] for problem in view.missing or ()}
     for name, error in view.damaged.items():
-        if isinstance(layout.parse(name), layout.OperatorMetadataFile) and name not in needed:
+        is_told = name in needed or isinstance(error, UnreadableError)
+        if isinstance(layout.parse(name), layout.OperatorMetadataFile) and not is_told:
             yield Finding(
                 "CKPT102",
                 "warning",
@@ -329,6 +330,8 @@ def _error_of_operator(view: CheckpointView, name: str, reason: str) -> str | No
     if name.endswith("/_metadata/v2"):
         is_folder = any(folder.startswith(f"{name}/") for folder in view.folders)
         return "FileNotFoundException" if is_folder else "STDS_FAILED_TO_READ_OPERATOR_METADATA"
+    if reason.startswith(NOT_OPENED) or isinstance(view.damaged.get(name), UnreadableError):
+        return None
     if name in view.damaged:
         error = view.damaged[name]
         return "INTERNAL_ERROR" if isinstance(error, IncompleteLogFileError) else error.spark_error
@@ -348,6 +351,8 @@ _SCHEMA_ERRORS = {
 
 
 def _load_error(view: CheckpointView, name: str, reason: str) -> str | None:
+    if reason.startswith(NOT_OPENED):
+        return None
     if not reason and name.count("/") == 1:
         return "STREAMING_STATEFUL_OPERATOR_NOT_MATCH_IN_STATE_METADATA"
     if "." not in name:

@@ -58,7 +58,7 @@ def check(
     declared = _declared(locations, sources) if sources else {}
 
     def evaluate(store: Store) -> Judged:
-        view = examine(store, deep=deep)
+        view = examine(store, deep=deep, each=True)
         found, unknown = check_rules(view), not_checked(view)
         if declared:
             lost = _compared(view, store, declared, opening(storage_options))

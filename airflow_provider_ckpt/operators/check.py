@@ -47,7 +47,7 @@ class CheckpointCheckOperator(CheckpointOperator):
         with airflow_errors(context):
             require_flags(self, "deep")
             store = self.store()
-            view = examine(store, deep=self.deep)
+            view = examine(store, deep=self.deep, each=True)
             findings, unknown = check(view), not_checked(view)
             title = f"Findings in {store.location}{not_judged_text(unknown)}"
             self.report(replace(findings_table(findings), title=title))

@@ -14,7 +14,7 @@ from airflow_provider_ckpt.checkpoint.observe import decode_entries
 from airflow_provider_ckpt.checkpoint.own_files import MANIFEST
 from airflow_provider_ckpt.checkpoint.restart_set import log_entries, restart_set
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
-from airflow_provider_ckpt.checks.inspect import broken_state_files
+from airflow_provider_ckpt.checks.read_state_files import broken_state_files
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.errors import BackupCorruptError, BatchNotRestorableError, CheckpointNotFoundError
 from airflow_provider_ckpt.rollback.exchange_plan import require_left_behind

@@ -16,13 +16,8 @@ from airflow_provider_ckpt.checkpoint.restart_set import RestartSet, restart_set
 from airflow_provider_ckpt.checkpoint.source_log_files import file_sources
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks.findings import Finding
-from airflow_provider_ckpt.checks.inspect import (
-    broken_state_files,
-    checksum_of_state,
-    is_text_log,
-    unfinished_state,
-    with_restart_set,
-)
+from airflow_provider_ckpt.checks.inspect import is_text_log, unfinished_state, with_restart_set
+from airflow_provider_ckpt.checks.read_state_files import broken_state_files, checksum_of_state
 from airflow_provider_ckpt.checks.state import MISMATCH
 from airflow_provider_ckpt.codec import Encodable, layout, state_content
 from airflow_provider_ckpt.codec.checksum import HadoopChecksum

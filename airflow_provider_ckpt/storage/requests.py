@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Generator
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from airflow_provider_ckpt.errors import CheckpointNotFoundError
+from airflow_provider_ckpt.errors import CheckpointNotFoundError, UnreadableError
 from airflow_provider_ckpt.storage.store import Store
 
 if TYPE_CHECKING:
@@ -37,13 +37,13 @@ Requests = Generator[List | Read, Any, Result]
 
 
 def drive(requests: Generator[Request, Answer, Result], answer: Callable[[Request], Answer]) -> Result:
-    """Answer each request with a call that blocks. The computation may catch that an object was not found."""
+    """Answer each request with a call that blocks. It may catch that an object was not found, or opened."""
     try:
         request = next(requests)
         while True:
             try:
                 reply = answer(request)
-            except CheckpointNotFoundError as missing:
+            except (CheckpointNotFoundError, UnreadableError) as missing:
                 request = requests.throw(missing)
             else:
                 request = requests.send(reply)
@@ -61,7 +61,7 @@ async def drive_async(
         while True:
             try:
                 reply = await answer(request)
-            except CheckpointNotFoundError as missing:
+            except (CheckpointNotFoundError, UnreadableError) as missing:
                 request = requests.throw(missing)
             else:
                 request = requests.send(reply)

@@ -60,7 +60,7 @@ def judge_causes(explanations: Sequence[Explanation], store: Store, ask: Ask | N
     ask = ask or Ask()
     found: tuple[Finding, ...] = ()
     if ask.open_store is None:
-        view = examine(store, deep=True)
+        view = examine(store, deep=True, each=True)
     else:
         view, foretold = forecast_restart(store, ask.deploy, ask.open_store, kafka_config=ask.kafka_config)
         found = foretold.findings

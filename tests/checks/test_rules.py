@@ -244,6 +244,7 @@ BY_CODE: dict[str, Shown] = {
             f"text backups/{BACKUP}/manifest.json {{}}",
         ),
     ),
+    "CKPT153": Shown(("error", "offsets/4"), mutations=("pipe offsets/{N}",)),
     "CKPT156": Shown(("note", None), around=around(1)),
     "CKPT157": Shown(("error", None), around=around(0, "late")),
     "CKPT158": Shown(("warning", None), deploy=DeploySpec(), table=of_twins("ran")),
@@ -383,7 +384,7 @@ BY_CODE: dict[str, Shown] = {
 def view_of(shown: Shown, home: Path) -> CheckpointView:
     mutate(home / "checkpoint", shown.mutations)
     sink = Store.open(str(home / "output")) if shown.sink else None
-    view = examine(Store.open(str(home / "checkpoint")), deep=True, sink=sink)
+    view = examine(Store.open(str(home / "checkpoint")), deep=True, sink=sink, each=True)
     view = replace(view, objects={}, entries={}) if shown.unstarted else view
     return replace(view, surroundings=shown.around)
 

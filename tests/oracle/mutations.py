@@ -24,6 +24,7 @@ pattern. Unless a verb says otherwise, an edit takes the Hadoop checksum file aw
 | copy NAME TO | copies a file, without its checksum file |
 | copy-tree NAME TO | copies a directory |
 | link NAME | moves a file out of the checkpoint, and leaves a link to it |
+| pipe NAME | puts a named pipe in the place of a file |
 | folder NAME | makes a directory, in the place of a file when there is one |
 | version NAME V | replaces the version line |
 | conf NAME KEY VALUE | sets a conf of an offset entry; VALUE is JSON, or ``absent`` |
@@ -125,6 +126,11 @@ def _folder(path: Path) -> None:
     path.mkdir(parents=True)
 
 
+def _pipe(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
 def _edit_lines(path: Path, edit: Callable[[list[str]], None]) -> None:
     lines = path.read_text().split("\n")
     edit(lines)
@@ -211,6 +217,7 @@ _VERBS: dict[str, Callable[..., object]] = {
     "copy": _copy,
     "copy-tree": lambda path, to: shutil.copytree(path, _root(path) / to, dirs_exist_ok=True),
     "link": _link,
+    "pipe": _pipe,
     "folder": _folder,
     "owner": _owner,
     "version": lambda path, version: _line(path, "0", version),
