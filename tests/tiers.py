@@ -95,7 +95,7 @@ SWEEPS = (
     *(
         "change/test_second_operator.py",
         "change/test_second_writer.py",
-        "checks/test_broken_state.py",
+        "checks/test_read_state_files.py",
         "checks/test_long_source_logs.py",
     ),
     *("rollback/test_read_backup.py", "rollback/test_model.py", "rollback/test_repairing.py"),
