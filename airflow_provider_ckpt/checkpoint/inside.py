@@ -13,6 +13,8 @@ from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.storage.packed import PackedObjects
 
 _LOGS = (layout.OFFSETS, layout.COMMITS)
+#: Where no checkpoint of another query is; of millions of state files no more is asked than that.
+_NOT_ENTERED = tuple(f"{name}/" for name in (*layout.TOP_DIRECTORIES, UNDO_DIRECTORY))
 _BACKUP = (MANIFEST, INTENT, DROPPED)
 
 
@@ -46,9 +48,11 @@ def _prefixes(roots: Collection[str]) -> tuple[str, ...]:
 
 def _root_of(name: str) -> str | None:
     """The checkpoint that an entry of a log is of, relative to the outer one; None for any other name."""
+    if name.startswith(_NOT_ENTERED):
+        return None
     directory, _, base = name.rpartition("/")
     root, _, log = directory.rpartition("/")
-    if log not in _LOGS or not root or root.partition("/")[0] in (*layout.TOP_DIRECTORIES, UNDO_DIRECTORY):
+    if log not in _LOGS or not root:
         return None
     parsed = layout.parse(f"{log}/{base}")
     return root if isinstance(parsed, layout.LogEntry) and parsed.canonical else None
