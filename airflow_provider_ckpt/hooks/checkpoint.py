@@ -16,6 +16,7 @@ from airflow_provider_ckpt.checkpoint.find_flows import at_running_version
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointError, StorageOptionError
 from airflow_provider_ckpt.get_provider_info import UI_FIELD_BEHAVIOUR
+from airflow_provider_ckpt.hooks.extra import extra_of
 from airflow_provider_ckpt.hooks.kafka import kafka_config
 from airflow_provider_ckpt.positions.foresee_wait import WaitForesight
 from airflow_provider_ckpt.positions.source_options import QueryOptions, option_texts, parse_options
@@ -132,7 +133,7 @@ class CheckpointHook(BaseHook):
         if connection is None:
             return at_running_version(Store.open(location))
         url = self._url(connection.host or "", location)
-        extra = connection.extra_dejson
+        extra = extra_of(connection)
         options = _options(extra.get("storage_options") or {}, connection.conn_id)
         scheme = url.partition("://")[0] if "://" in url else "file"
         storage_conn_id = extra.get("storage_conn_id")
@@ -191,7 +192,7 @@ def _require_own(connection: Any) -> None:
             hint=f"Make a connection of type {CheckpointHook.conn_type} whose extra names it: "
             f'{{"storage_conn_id": "{conn_id}"}}.',
         )
-    for key in connection.extra_dejson:
+    for key in extra_of(connection):
         if key not in _EXTRA:
             near = get_close_matches(key, _EXTRA, 1)
             meant = f"; {near[0]} is meant, perhaps" if near else ""

@@ -9,6 +9,7 @@ from airflow.configuration import conf
 from airflow.providers.common.compat.sdk import BaseHook
 
 from airflow_provider_ckpt.errors import StoreError
+from airflow_provider_ckpt.hooks.extra import extra_of
 
 _SECTION, _OPTION = "apache_kafka", "callback_allowlist"
 
@@ -23,7 +24,7 @@ def kafka_config(conn_id: str | None) -> dict[str, Any]:
     Raises:
         StoreError: The function is not allowed, or cannot be imported.
     """
-    config: dict[str, Any] = dict(BaseHook.get_connection(conn_id).extra_dejson) if conn_id else {}
+    config: dict[str, Any] = extra_of(BaseHook.get_connection(conn_id)) if conn_id else {}
     name = config.get("oauth_cb")
     if isinstance(name, str):
         config["oauth_cb"] = _function(name, f"the connection {conn_id}")

@@ -10,6 +10,7 @@ from airflow.providers.common.compat.sdk import BaseHook
 
 from airflow_provider_ckpt.checkpoint.spark_confs import conf_text
 from airflow_provider_ckpt.errors import CheckpointError
+from airflow_provider_ckpt.hooks.extra import extra_of
 from airflow_provider_ckpt.restart.deploy import parse_conf_file
 from airflow_provider_ckpt.storage.store import Store
 
@@ -67,7 +68,7 @@ def _submitted(task: Any, context: Any) -> Mapping[str, Any]:
 def _of_session(task: Any, context: Any) -> Mapping[str, Any]:
     """The extra fields of the connection that are confs, and over them ``config_kwargs``."""
     conn_id = _rendered(task, "conn_id", context)
-    extra = BaseHook.get_connection(conn_id).extra_dejson if conn_id else {}
+    extra = extra_of(BaseHook.get_connection(conn_id)) if conn_id else {}
     confs = {key: value for key, value in extra.items() if key.startswith("spark.")}
     return {**confs, **(_rendered(task, "config_kwargs", context) or {})}
 

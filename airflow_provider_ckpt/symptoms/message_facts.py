@@ -41,6 +41,11 @@ _REQUESTS = (
     ),
     (re.compile(r"^https?://(?:www|storage)\.googleapis\.com/(?:\w+/)?storage/v1/b/([\w.-]+)/o/"), r"gs://\1/"),
 )
+#: An address of GCS that has the name of its object as a parameter.
+_NAMED_OBJECT = re.compile(
+    r"(https?://(?:www|storage)\.googleapis\.com/(?:\w+/)?storage/v1/b/[\w.-]{1,100}/o)"
+    r"\?(?:[^\s\"'&]{0,200}&){0,10}name=([^\s\"'&]{1,1024})[^\s\"']{0,500}"
+)
 #: Longer paths are not searched for.
 _PATH_CHARS = 1024
 _STATE_FILE = re.compile(
@@ -60,13 +65,20 @@ _PARTIAL = (_STATE_FILE, _QUERY_ID, _QUERY, _TOPIC, _RANGE, _BATCH, _VERSION)
 def facts_of(message: str) -> dict[str, str]:
     """What is found in a message, by name; ``location`` is the checkpoint's."""
     facts: dict[str, str] = {}
-    message = message.replace("%2F", "/")
+    message = plain_addresses(message)
     for pattern in _PARTIAL:
         if found := pattern.search(message):
             facts |= {name: value for name, value in found.groupdict().items() if value is not None}
     if location := location_in(message):
         facts["location"] = location
     return facts
+
+
+def plain_addresses(message: str) -> str:
+    """A message where the addresses of GCS have the name of their object as a path, in whichever place it is."""
+    if "%2F" not in message and "%2f" not in message:
+        return message
+    return _NAMED_OBJECT.sub(r"\1/\2", message).replace("%2F", "/").replace("%2f", "/")
 
 
 def location_in(message: str) -> str | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from airflow_provider_ckpt.symptoms.message_facts import path_around
+from airflow_provider_ckpt.symptoms.message_facts import path_around, plain_addresses
 
 #: What of Spark reads and writes the files of a checkpoint and of the log of a file sink.
 READERS = frozenset(
@@ -73,7 +73,8 @@ _TEMPORARY = r"(?:\.[\w-]{1,80}(?:\.TID\d{1,9})?\.tmp|\.crc)?(?![\w/-])"
 #: Files that Spark writes into a checkpoint, or into the log of a file sink; what users name their own files is none.
 _FILE = re.compile(
     rf"/(?:(?P<offsets>offsets)/\.?\+?\d{{1,18}}{_TEMPORARY}|(?P<commits>commits)/\.?\+?\d{{1,18}}{_TEMPORARY}"
-    rf"|(?P<sources>sources)/\d{{1,6}}/(?:offsets/|shard-\w{{1,20}}/)?\.?\d{{1,18}}(?:\.compact)?{_TEMPORARY}"
+    rf"|(?P<sources>sources)/\d{{1,6}}/(?:offsets/)?\.?\d{{1,18}}(?:\.compact)?{_TEMPORARY}"
+    rf"|(?P<source_files>sources)/\d{{1,6}}/shard-\w{{1,20}}/\.?\d{{1,18}}{_TEMPORARY}"
     rf"|(?P<sink_log>_spark_metadata)/\.?\d{{1,18}}(?:\.compact)?{_TEMPORARY}"
     r"|(?P<state>state)/\d{1,6}/(?:_metadata/|_stateSchema/|\d{1,6}/(?:[\w-]{1,100}/)?(?:"
     r"\.?\d{1,18}(?:_[\w-]{1,80})?\.(?:delta|snapshot|changelog|zip)|_metadata/|(?:SSTs|logs)/|temp-)))"
@@ -102,8 +103,7 @@ def storage_problem(text: str) -> StorageProblem | None:
     """What an exception, its class and its message, says of the first such file in it; None without a file or words."""
     if "/" not in text or "[Errno " in text:  # of a file that Python has opened
         return None
-    if "%2F" in text:  # of an API of GCS
-        text = text.replace("%2F", "/")
+    text = plain_addresses(text)
     for found in _FILE.finditer(text):
         path = path_around(text, found.start())
         if path is None or found.lastgroup is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from airflow_provider_ckpt.symptoms.explain import explain
+from airflow_provider_ckpt.symptoms.message_facts import location_in, plain_addresses
 from airflow_provider_ckpt.symptoms.storage_words import storage_problem
 
 FILES = {
@@ -208,3 +209,26 @@ def test_a_storage_or_a_memory_that_names_no_file_says_nothing_of_the_checkpoint
     (item,) = explain([text]).explanations
     assert item.doubt is not None and item.cause_text is None
     assert all(command.startswith(("ckpt check ", "ckpt show ")) for command in item.commands)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://storage.googleapis.com/upload/storage/v1/b/lake/o?ifGenerationMatch=0&name=ck%2Foffsets%2F6&uploadType=x",
+        "https://storage.googleapis.com/upload/storage/v1/b/lake/o?name=ck%2Foffsets%2F6",
+        "https://storage.googleapis.com/download/storage/v1/b/lake/o/ck%2foffsets%2f6?alt=media",
+        "https://www.googleapis.com/storage/v1/b/lake/o/ck%2Foffsets%2F6",
+    ],
+)
+def test_an_object_of_gcs_is_named_in_its_address_or_as_a_parameter(address):
+    text = f"GoogleJsonResponseException: 404 Not Found POST {address}"
+    problem = storage_problem(text)
+    assert problem is not None
+    assert (problem.what, problem.place) == ("missing", "offsets")
+    assert location_in(plain_addresses(text)) == "gs://lake/ck"
+
+
+def test_a_file_that_a_connector_keeps_is_no_entry_of_a_file_source():
+    problem = storage_problem("No such file or directory: s3a://lake/ck/sources/0/shard-commit/4")
+    assert problem is not None
+    assert problem.place == "source_files"
