@@ -19,6 +19,7 @@ import pipeline
 import polling
 import rollbacks
 import states
+import texts
 import waits
 from rich.console import Console
 
@@ -35,6 +36,7 @@ SUBJECTS: dict[str, Callable[[Path], Iterator[tuple[str, ...]]]] = {
     "pipeline": pipeline.measure,
     "commands": commands.measure,
     "waits": waits.measure,
+    "texts": texts.measure,
 }
 COLUMNS = ("what", "ours", "theirs", "ratio", "aim")
 _WIDTH = 150

@@ -13,10 +13,12 @@ from airflow_provider_ckpt.symptoms.explanation import Explained, Explanation, M
 from airflow_provider_ckpt.symptoms.failure import Failure, Thrown, is_condition
 from airflow_provider_ckpt.symptoms.given import Given
 from airflow_provider_ckpt.symptoms.judge_cause import Ask, judge_causes
+from airflow_provider_ckpt.symptoms.log_line import parse_line
 from airflow_provider_ckpt.symptoms.matching import Candidates, Index, Match
 from airflow_provider_ckpt.symptoms.message_facts import cut, facts_of, location_in
 from airflow_provider_ckpt.symptoms.page import Cause
 from airflow_provider_ckpt.symptoms.read_index import read_index
+from airflow_provider_ckpt.symptoms.screen import Screen, has_exception, may_be_known, may_matter
 from airflow_provider_ckpt.symptoms.stack_traces import Dull, read_failures
 
 #: Unknown exceptions that are kept, and what is kept of a message.
@@ -48,7 +50,8 @@ def explain(
         StoreError: The storage refused or did not answer.
     """
     reading = _Reading(read_index())
-    for failure in read_failures(reading.watched(lines), reading.dull):
+    screen = Screen(reading.is_dull_record, reading.matters)
+    for failure in read_failures(reading.watched(screen.without_dull(lines)), reading.dull):
         reading.take(failure)
     explained = reading.result()
     if given is not None:
@@ -106,9 +109,35 @@ class _Reading:
 
     refuted: set[str] = field(default_factory=set)
 
-    def watched(self, lines: Iterable[str]) -> Iterable[str]:
+    def matters(self, text: str) -> bool:
+        """Whether anything in some lines may change what is found."""
+        if has_exception(text):
+            if len(self.unknown) < MOST_UNKNOWN or "{" in text:
+                return True
+            if any(_beginning(message) in text for message in self.unknown):
+                return True
+        return may_matter(text)
+
+    def is_dull_record(self, line: str) -> bool:
+        """Whether a line is a record by itself, of which nothing is known and which says nothing of the query."""
+        if any(start in line for start in _STARTS):
+            return False
+        failures = list(read_failures([line]))
+        if not failures:  # what goes well
+            return line.startswith("{") or parse_line(line).level is not None
+        (failure,) = failures if len(failures) == 1 else (None,)
+        if failure is None or failure.level is None or failure.is_exception or failure.frames or failure.python:
+            return False
+        if not may_be_known(_text_of(failure)) and not self.index.is_named(failure):
+            return True
+        return not self.index.candidates(failure) and not self.index.refuted(failure)
+
+    def watched(self, lines: Iterable[str | int]) -> Iterable[str | int]:
         """The lines; those that name the checkpoint and the query are noted, and a condition is as in a message."""
         for line in lines:
+            if isinstance(line, int):
+                yield line
+                continue
             if "heckpoint" in line and any(start in line for start in _STARTS):
                 self.location = self.location or location_in(line)
                 if len(self.queries) < MOST_QUERIES and (query := facts_of(line).get("query_id")):
@@ -117,6 +146,10 @@ class _Reading:
 
     def take(self, failure: Failure) -> None:
         """Note what a failure is about. A log repeats itself, numbers aside: what it may be about is remembered."""
+        if not may_be_known(_text_of(failure)) and not self.index.is_named(failure):
+            if failure.is_exception:
+                self._note_unknown(failure)
+            return
         skeleton = _skeleton(failure)
         candidates = self.candidates.get(skeleton)
         if candidates is None:
@@ -215,6 +248,17 @@ class _Reading:
         for message, item in self.unknown.items():
             times, line = self.counted.get(message, (0, 0))
             yield replace(item, met=Met(item.met.line, max(item.met.last_line, line), item.met.times + times))
+
+
+def _beginning(message: str) -> str:
+    """The first words of an unknown exception, as they are in the text."""
+    exception, colon, said = message.partition(": ")
+    return f"{exception}{colon}{said.split(maxsplit=1)[0] if said else ''}"
+
+
+def _text_of(failure: Failure) -> str:
+    """The classes and the messages of a failure."""
+    return "\n ".join("\n".join((thrown.exception or "", *thrown.lines)) for thrown in failure.chain)
 
 
 def _skeleton(failure: Failure) -> int:

@@ -133,7 +133,7 @@ class Index:
 
     def candidates(self, failure: Failure) -> Candidates:
         """What a failure may be about; the same for one whose numbers alone are others."""
-        if any(failure.chain[-1].message == page.name for page in self.pages):
+        if self.is_named(failure):
             return self.items
         found = [
             match.page or match.entry or match.condition
@@ -141,6 +141,11 @@ class Index:
             for _, match in self._matches(thrown, failure, self.items)
         ]
         return tuple({id(item): item for item in found if item is not None}.values())
+
+    def is_named(self, failure: Failure) -> bool:
+        """Whether a text is the name of a page."""
+        lines = failure.chain[-1].lines
+        return len(lines) == 1 and "-" in lines[0] and any(lines[0].strip() == page.name for page in self.pages)
 
     def refuted(self, failure: Failure) -> frozenset[str]:
         """Texts of a failure that other code throws as well, where the stack trace shows that it did."""

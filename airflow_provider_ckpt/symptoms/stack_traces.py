@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from airflow_provider_ckpt.symptoms.failure import Failure, Thrown
@@ -70,11 +71,11 @@ class Dull:
         self._count(number, line.rstrip("\r\n"))
 
 
-def read_failures(lines: Iterable[str], dull: Dull | None = None) -> Iterator[Failure]:
+def read_failures(lines: Iterable[str | int], dull: Dull | None = None) -> Iterator[Failure]:
     """The failures of a text in its order. Records that say what goes well are left out.
 
     Args:
-        lines: The text. A line of nothing but line feeds is so many blank lines.
+        lines: The text. A line of nothing but line feeds is so many blank lines, a number so many lines left out.
         dull: Exceptions that are only counted, where one comes after the other.
     """
     reader = _Reader()
@@ -86,25 +87,29 @@ def read_failures(lines: Iterable[str], dull: Dull | None = None) -> Iterator[Fa
             yield from _read_line(reader, number, line)
         else:
             yield from reader.end()
+            reader.forget_python()
     yield from reader.end()
 
 
-def _without_runs(lines: Iterable[str], reader: _Reader) -> Iterator[tuple[int, str]]:
+def _without_runs(lines: Iterable[str | int], reader: _Reader) -> Iterator[tuple[int, str]]:
     """Lines with their numbers; of many alike within a message the first ones, and then an empty one, which ends it."""
     number, same, before = 0, 0, ""
     for line in lines:
-        number += 1
+        if isinstance(line, int):
+            number += line
+            same, before = 0, ""
+            yield number, ""
+            continue
+        at, number = number + 1, number + (len(line) if line[:1] == "\n" else 1)
         if line == before:
             same += 1
             if same > MOST_ALIKE and reader.is_in_prose:
                 continue
         else:
             if same > MOST_ALIKE and reader.is_in_prose:  # what follows has other numbers
-                yield number, ""
+                yield at, ""
             same, before = 0, line
-        yield number, line or "\n"
-        if line[:1] == "\n":
-            number += len(line) - 1
+        yield at, line or "\n"
 
 
 def _without_dull(numbered: Iterable[tuple[int, str]], dull: Dull) -> Iterator[tuple[int, str]]:
@@ -129,14 +134,21 @@ def _without_dull(numbered: Iterable[tuple[int, str]], dull: Dull) -> Iterator[t
 
 
 def _read_line(reader: _Reader, number: int, line: str) -> Iterator[Failure]:
-    if line[:4] == "\tat " and (frame := _USUAL_FRAME.match(line)):
-        reader.take_frame(number, frame[1], frame[2])
+    if line[:4] == "\tat " and (frame := _usual_frame(line)):
+        reader.take_frame(number, *frame)
         return
     if _QUIET.match(line) and "Exception" not in line and "Skipping " not in line:
         yield from reader.take_quiet(number)
         return
     for part in _unpack(line):
         yield from reader.take(number, part)
+
+
+@lru_cache(4096)  # a log repeats its stack traces
+def _usual_frame(line: str) -> tuple[str, str] | None:
+    """The package and the method of a frame as Java prints most."""
+    found = _USUAL_FRAME.match(line)
+    return None if found is None else (found[1], found[2])
 
 
 #: What a sink writes when it takes a batch for one that it has.
@@ -214,6 +226,10 @@ class _Reader:
         if self._open is not None and not (self._muted and not self._open.is_exception and not self._tells()):
             yield self._open
         self._open, self._muted, self._chars = None, False, 0
+
+    def forget_python(self) -> None:
+        """What is read next is no part of a traceback before it."""
+        self._python, self._in_python = [], False
 
     def _tells(self) -> bool:
         """Whether a record that says what goes well is the only sign of rows that are lost."""
