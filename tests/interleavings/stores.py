@@ -191,11 +191,11 @@ class DiskStore(Store):
     def obstacle(self, name: str) -> None:
         """As above."""
 
-    def create(self, name: str, data: bytes, *, like: None = None) -> None:
+    def create(self, name: str, data: bytes, *, like: None = None, headers: object = None) -> None:
         with self._errors(name):
             self.fs.publish(self._path(name), data, replace=False)
 
-    def write(self, name: str, data: bytes, *, like: None = None) -> None:
+    def write(self, name: str, data: bytes, *, like: None = None, headers: object = None) -> None:
         with self._errors(name):
             self.fs.publish(self._path(name), data, replace=True)
 
