@@ -75,8 +75,8 @@ tears: $(READY) java ## 2,000 random tears of checkpoints, salvaged as brute for
 fences: $(READY) java .s3a/.ready ## 300 fences against live queries of real Spark, on disk and over an S3 API (SEED=N, FENCES=N)
 	$(BIN)/python -m tests.fence.run --fences $(or $(FENCES),300) --seed $(or $(SEED),1)
 
-walk: $(READY) java ## Random walks of changes over queries of real Spark: rows, forecasts, undos to the byte (an hour; SECONDS=N SEED=N)
-	$(BIN)/python -m tests.walk.run --seconds $(or $(SECONDS),3600) --seed $(or $(SEED),1)
+walk: $(READY) java .kafka/.ready .kafka-connector/.ready ## Random walks of changes over queries of real Spark: rows, forecasts, undos to the byte (an hour; SECONDS=N SEED=N WORKERS=N)
+	$(BIN)/python -m tests.walk.run --seconds $(or $(SECONDS),3600) --seed $(or $(SEED),1) --workers $(or $(WORKERS),2)
 
 browser: browser-says $(READY) postgres ## The Airflow pages in a real browser, on a real Airflow with PostgreSQL (10 minutes)
 	@sh tests/install.sh chromium

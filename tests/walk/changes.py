@@ -5,21 +5,20 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
-from tests.walk.model import OPERATORS, Reader
-from tests.walk.tree import newest, read_output
-from tests.walk.walk import DONE, Walk, WrongError
-
-#: How many origins there are at most.
-ORIGINS = 3
+from tests.walk.model import BEGAN_S, MINUTE_S, OPERATORS, Reader
+from tests.walk.tree import batches_of, newest, read_output
+from tests.walk.walk import ACCEPTED, ORIGINS, SKIPPED, Walk, WrongError
+from tests.walk.ways import BESIDE, DONE, KILLED, TWICE, Change
 
 
 def rollback(walk: Walk) -> None:
-    """To a batch of the last six."""
-    batch_id = max(0, walk.committed() - walk.random.randint(0, 5))
-    words = ["--to-batch", str(batch_id), *walk.sink, *walk.trim]
-    walk.change("rollback", words, lambda: walk.world.cut(batch_id))
+    """To a batch of the last six, mostly one that the checkpoint has: what was restored begins with a later one."""
+    oldest = min(batches_of(walk.checkpoint, "commits")) if walk.random.random() < 0.9 else 0
+    batch_id = max(oldest, walk.committed() - walk.random.randint(0, 5))
+    roll_back(walk, "rollback", batch_id, ("--to-batch", str(batch_id)))
 
 
 def before_deploy(walk: Walk) -> None:
@@ -28,24 +27,67 @@ def before_deploy(walk: Walk) -> None:
     walk.gate("--bookmark", str(bookmark))
     walk.write(2)
     walk.run()
-    words = ["--to-before-deploy", str(bookmark), *walk.sink, *walk.trim]
-    walk.change("rollback", words, lambda: walk.world.cut(batch_id))
+    roll_back(walk, "before-deploy", batch_id, ("--to-before-deploy", str(bookmark)))
+
+
+def roll_back(walk: Walk, name: str, batch_id: int, words: tuple[str, ...]) -> None:
+    """To after a batch, which the words of the command name."""
+    place = ("rollback", str(walk.checkpoint))
+    walk.change(name, Change(place, (*words, *walk.sink, *walk.trim), ACCEPTED), lambda: walk.world.cut(batch_id))
 
 
 def fence(walk: Walk) -> None:
-    """Of a query that does not run."""
-    walk.change("fence", ["--wait-for-batch", "1"], lambda: None)
+    """Of a query that may run."""
+    words = ("--wait-for-batch", "60")
+    walk.change("fence", Change(("fence", str(walk.checkpoint)), words, stopped=(), fenced=()), lambda: None)
 
 
 def crash(walk: Walk) -> None:
     """The driver dies after its sink has the newest batch and before the commit log has it."""
     batch_id = walk.committed()
-    if batch_id != newest(walk.checkpoint, "offsets"):
+    if batch_id != newest(walk.checkpoint, "offsets") or batch_id - 1 not in batches_of(walk.checkpoint, "commits"):
         return
     for name in (f".{batch_id}.crc", str(batch_id)):
         (walk.checkpoint / "commits" / name).unlink(missing_ok=True)
     walk.undoable.clear()
+    walk.world.in_flight = batch_id
     walk.note(f"batch {batch_id} is in flight")
+
+
+def reset_offsets(walk: Walk) -> None:
+    """A source of Kafka goes to offsets, a time, an end, or a number of records further."""
+    reader = walk.random.choice([each for each in walk.world.readers if each.origin in walk.topics])
+    way, there = walk.next_way("reset-offsets"), walk.written(reader.origin)
+    world = walk.world.copy()
+    world.cut(world.committed())
+    number = walk.random.randint(0, there)
+    aims: dict[str, tuple[tuple[str, ...], int | None]] = {
+        "earliest": (("--to-earliest",), 0),
+        "latest": (("--to-latest",), there),
+        "current": (("--to-current",), None),
+        "time": (("--to-datetime", _time_of(number)), number),
+        "offsets": (("--to-offsets", str(3 * number)), number),
+    }
+    if way not in (KILLED, TWICE, BESIDE):  # a shift is from where the query is
+        aims["shift"] = (("--shift-by", str(3 * (number - world.position(reader)))), number)
+    aim = walk.random.choice([*aims])
+    words, number_then = aims[aim]
+    state = ("--state-will-see-rows-again",) if OPERATORS[walk.shape] else ()
+    consent = ACCEPTED if newest(walk.checkpoint, "offsets") != walk.committed() else SKIPPED
+    change = Change(
+        ("reset-offsets", str(walk.checkpoint)),
+        ("--source", walk.declared(reader), *words, *walk.sink, *state),
+        consent,
+    )
+
+    def then() -> None:
+        walk.world.reset(reader, walk.written(reader.origin) if aim == "latest" else number_then)
+
+    walk.change("reset-offsets", change, then, way=way)
+
+
+def _time_of(number: int) -> str:
+    return datetime.fromtimestamp(BEGAN_S + MINUTE_S * number - 10, UTC).isoformat()
 
 
 def sources(walk: Walk) -> None:
@@ -81,7 +123,7 @@ def sources(walk: Walk) -> None:
         walk.world.readers = tuple(new)
         walk.write(1)
 
-    walk.change("sources", [*words, *walk.sink], then)
+    walk.change("sources", Change(("sources", str(walk.checkpoint)), (*words, *walk.sink), ACCEPTED), then)
 
 
 def _numbered(walk: Walk, readers: list[Reader]) -> list[Reader]:
@@ -92,18 +134,23 @@ def salvage(walk: Walk) -> None:
     """A file of the newest batches is cut, emptied or lost; then the checkpoint is salvaged."""
     kept = walk.home / f"kept{len(walk.log)}"
     shutil.copytree(walk.checkpoint, kept)
-    torn = _tear(walk)
+    last, torn = walk.committed(), _tear(walk)
     walk.note(f"torn: {torn}")
+    if walk.random.random() < 0.4:
+        walk.probe()
 
     def then() -> None:
         walk.world.cut(newest(walk.checkpoint, "offsets"))
+        if walk.world.committed() < last - 1:
+            raise WrongError(f"batch {last} is torn alone, and what was salvaged ends with {walk.world.committed()}")
 
     def heal() -> None:
         shutil.rmtree(walk.checkpoint)
         shutil.copytree(kept, walk.checkpoint)
         walk.undoable.clear()
 
-    walk.change("salvage", [*walk.sink, *walk.trim], then, heal=heal)
+    change = Change(("salvage", str(walk.checkpoint)), (*walk.sink, *walk.trim), ACCEPTED)
+    walk.change("salvage", change, then, heal=heal)
 
 
 def _tear(walk: Walk) -> str:
@@ -129,8 +176,7 @@ def _tear(walk: Walk) -> str:
 
 def repair(walk: Walk) -> None:
     """An entry of the log of the file sink is lost, and completed."""
-    if walk.output is None:
-        return
+    assert walk.output is not None
     entries = sorted(path for path in walk.output.glob("_spark_metadata/*") if path.name.isdigit())
     if not entries:
         return
@@ -146,31 +192,41 @@ def repair(walk: Walk) -> None:
         if kept is not None:
             checksum.write_bytes(kept)
 
-    if walk.change("repair", walk.sink, lambda: None, heal=heal) and read_output(walk.output) != rows:
+    change = Change(("repair", str(walk.checkpoint)), tuple(walk.sink), ACCEPTED)
+    if walk.change("repair", change, lambda: None, heal=heal) and read_output(walk.output) != rows:
         raise WrongError(f"the repair of entry {entry.name} gives readers other rows than before")
 
 
 def repartition(walk: Walk) -> None:
     """The state in another number of partitions, by Spark itself."""
-    if walk.shape != "stateless":
-        partitions = str(walk.random.randint(1, 4))
-        walk.change("repartition", ["--partitions", partitions, *walk.sink], lambda: None)
+    words = ("--partitions", str(walk.random.randint(1, 4)), *walk.sink)
+    newest_batch = walk.committed() + 1
+
+    def then() -> None:
+        if walk.committed() == newest_batch:
+            walk.world.batches[newest_batch] = ()
+
+    walk.change("repartition", Change(("repartition", str(walk.checkpoint)), words, ACCEPTED), then)
 
 
-def backup_and_restore(walk: Walk) -> None:
-    """The query goes on elsewhere from a backup."""
-    root, target = walk.home / "backups", walk.home / f"restored{len(walk.log)}"
-    taken = walk.ckpt("backup", str(walk.checkpoint), "--to", str(root), "--json", "--commit-wait", "1s")
-    if taken.code != DONE:
-        walk.counts[f"refused: backup: {' '.join(taken.err.split()[:18])}"] += 1
-        return
-    batch_id = taken.document["batch_id"]
-    words = ["restore", str(root), taken.document["backup_id"], "--to", str(target), *walk.sink, "--execute"]
-    answer = walk.ckpt(*words, "--accept-sink", "unknown", "--accept-sink", "duplicated", "--json")
-    walk.note(f"restore of batch {batch_id}: {answer.code}")
-    walk.counts[f"restore: {'made' if answer.code == DONE else 'refused'}"] += 1
-    if answer.code not in (DONE, 4):
-        raise WrongError(f"restore: exit code {answer.code}: {answer.err or answer.out}")
+def backup(walk: Walk) -> None:
+    """The query is backed up, perhaps while it runs, and mostly goes on elsewhere from the backup."""
+    root = walk.home / "backups"
+    place = ("backup", str(walk.checkpoint), "--to", str(root), "--commit-wait", "1s")
+    answer, told = walk.carry_out("backup", walk.next_way("backup"), Change(place, (), (), (), (), ()))
+    if told is not None:
+        walk.absorb(told)
+        for change in walk.undoable:
+            change.spark_ran = True
+    if answer.code == DONE and walk.random.random() < 0.8:
+        _restore(walk, root, answer.document["backup_id"], answer.document["batch_id"])
+
+
+def _restore(walk: Walk, root: Path, backup_id: str, batch_id: int) -> None:
+    target = walk.home / f"restored{len(walk.log)}"
+    place = ("restore", str(root), "--to", str(target))
+    change = Change(place, (backup_id, *walk.sink), ACCEPTED, stopped=(), again=())
+    answer, _ = walk.carry_out("restore", walk.next_way("restore"), change)
     if answer.code == DONE:
         walk.world.location = target
         walk.world.cut(batch_id)
@@ -183,17 +239,32 @@ def undo(walk: Walk) -> None:
 
 
 CHANGES: dict[Callable[[Walk], None], int] = {
-    rollback: 8,
+    rollback: 7,
     undo: 8,
     sources: 5,
-    before_deploy: 3,
-    fence: 3,
+    before_deploy: 4,
+    reset_offsets: 5,
+    fence: 4,
     salvage: 4,
-    repair: 3,
+    repair: 5,
     crash: 3,
-    backup_and_restore: 2,
-    repartition: 1,
+    backup: 5,
+    repartition: 5,
 }
+
+
+def applicable(walk: Walk) -> list[Callable[[Walk], None]]:
+    """The changes that the query of a walk allows now."""
+    no = set()
+    if not walk.undoable:
+        no.add(undo)
+    if not any(reader.origin in walk.topics for reader in walk.world.readers):
+        no.add(reset_offsets)
+    if walk.output is None:
+        no.add(repair)
+    if not walk.store.startswith("rocksdb"):
+        no.add(repartition)
+    return [change for change in CHANGES if change not in no]
 
 
 def go(walk: Walk, changes: int) -> None:
@@ -202,8 +273,11 @@ def go(walk: Walk, changes: int) -> None:
         walk.write(files)
         walk.run()
     for _ in range(changes):
-        (change,) = walk.random.choices([*CHANGES], [*CHANGES.values()])
+        can = applicable(walk)
+        (change,) = walk.random.choices(can, [CHANGES[each] for each in can])
         change(walk)
+        if walk.random.random() < 0.2:
+            walk.undo()
         if walk.random.random() < 0.6:
             walk.write(walk.random.choice((1, 1, 2, 3)))
             walk.run()

@@ -1,12 +1,15 @@
-"""A Spark that starts the queries of random walks: five shapes, any state store, two sinks. It imports PySpark alone.
+"""A Spark that starts the queries of random walks: five shapes, any state store, two sinks, files and Kafka.
+
+It imports PySpark alone.
 
 It speaks as tests/source_changes/spark_process.py does. Each reply has the rows that the query has given to its sink by
-batch, the rows that each source has read by batch as Spark's own progress tells them, and what the query stopped with.
+batch, where each source began and ended in each batch as Spark's own progress tells it, and what the query stopped with.
 """
 
 from __future__ import annotations
 
 import re
+from datetime import datetime
 from typing import Any
 
 from tests.source_changes.spark_process import CONFS, causes, main, session_of, union
@@ -18,10 +21,20 @@ CONFS |= {
 }
 
 
+SCHEMA = "v long, ts timestamp"
+
+
 def source(session: Any, of: dict[str, Any]) -> Any:
-    """The values and times of one directory of JSON files, one file a batch."""
-    reader = session.readStream.schema("v long, ts timestamp").format("json").option("maxFilesPerTrigger", 1)
-    return (reader.name(of["name"]) if of["name"] else reader).load(of["path"])
+    """The values and times of one directory of JSON files, one file a batch, or of a topic, as many records a batch."""
+    from pyspark.sql import functions as sql
+
+    reader = session.readStream.format(of["format"]).options(**of["options"])
+    if of["name"]:
+        reader = reader.name(of["name"])
+    if of["format"] == "json":
+        return reader.schema(SCHEMA).load(of["path"])
+    parsed = sql.from_json(sql.col("value").cast("string"), SCHEMA).alias("of")
+    return reader.load().select(parsed).select("of.v", "of.ts")
 
 
 def result(shape: str, parts: list[Any]) -> tuple[Any, str]:
@@ -71,13 +84,22 @@ def run(spark: Any, command: dict[str, Any]) -> dict[str, Any]:
         assert not query.isActive, "the query did not finish in 300 s"
     except (PySparkException, Py4JError) as failure:
         error, message = condition_of(failure), str(failure)[:1500]
-    progress = [[each["batchId"], [of["numInputRows"] for of in each["sources"]]] for each in progress_of(query)]
+    progress = [
+        [each["batchId"], [[of["startOffset"], of["endOffset"]] for of in each["sources"]], watermark_ms(each)]
+        for each in progress_of(query)
+    ]
     return {"batches": sorted(batches.items()), "progress": progress, "error": error, "message": message}
 
 
 def progress_of(query: Any) -> list[dict[str, Any]]:
     """What Spark has told of each batch; nothing of a query that has not started."""
     return [] if query is None else [dict(each) for each in query.recentProgress]
+
+
+def watermark_ms(progress: dict[str, Any]) -> int | None:
+    """The watermark of a batch, if its query has one."""
+    text = progress["eventTime"].get("watermark")
+    return round(1000 * datetime.fromisoformat(text).timestamp()) if text else None
 
 
 def condition_of(failure: Any) -> str:

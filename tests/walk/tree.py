@@ -5,22 +5,17 @@ from __future__ import annotations
 import json
 import os
 import time
-from datetime import UTC, datetime
 from pathlib import Path
 
-from tests.walk.model import BEGAN_S, MINUTE_S, Row, values
+from tests.walk.model import BEGAN_S, MINUTE_S, Row, lines
 
 
 def write_file(directory: Path, origin: int, number: int, letter: str) -> None:
     """Write, or replace, one file of an origin; its time is that of its number."""
     directory.mkdir(parents=True, exist_ok=True)
     at = BEGAN_S + MINUTE_S * number
-    rows = [
-        {"v": value, "ts": datetime.fromtimestamp(at + 20 * index, UTC).isoformat()}
-        for index, value in enumerate(values(origin, number, letter))
-    ]
     path = directory / f"f{number:03}.json"
-    path.write_text("\n".join(json.dumps(row) for row in rows))
+    path.write_text("\n".join(json.dumps(row) for row in lines(origin, number, letter)))
     os.utime(path, (at, at))
 
 
@@ -44,10 +39,28 @@ def snapshot(checkpoint: Path) -> dict[str, bytes]:
     return {str(path.relative_to(checkpoint)): path.read_bytes() for path in checkpoint.rglob("*") if path.is_file()}
 
 
+def difference(before: dict[str, bytes], after: dict[str, bytes]) -> dict[str, list[str]]:
+    """The names of the files that are not the same."""
+    return {
+        "gone": sorted(before.keys() - after.keys())[:20],
+        "new": sorted(after.keys() - before.keys())[:20],
+        "other": sorted(name for name in before.keys() & after.keys() if before[name] != after[name])[:20],
+    }
+
+
+def logs_of(files: dict[str, bytes]) -> dict[str, bytes]:
+    """The entries of the two logs among the files of a checkpoint."""
+    return {name: data for name, data in files.items() if name.split("/")[0] in ("offsets", "commits")}
+
+
+def batches_of(checkpoint: Path, log: str) -> set[int]:
+    """The batches that a log has."""
+    return {int(path.name) for path in (checkpoint / log).glob("[0-9]*") if path.name.isdigit()}
+
+
 def newest(checkpoint: Path, log: str) -> int:
     """The newest batch of a log; -1 for none."""
-    directory = checkpoint / log
-    return max((int(path.name) for path in directory.glob("[0-9]*") if path.name.isdigit()), default=-1)
+    return max(batches_of(checkpoint, log), default=-1)
 
 
 def settle(checkpoint: Path) -> None:
