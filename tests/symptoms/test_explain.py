@@ -380,3 +380,12 @@ def test_an_empty_line_is_told_from_another_number_of_sources(golden):
     entry.write_bytes(entry.read_bytes() + b"\n\n")
     (item,) = judge_causes(explain(text).explanations, Store.open(str(checkpoint)))
     assert item.cause is not None and item.cause.rules == ("CKPT107",)
+
+
+def test_a_stray_copy_of_an_entry_is_told_from_a_gap_of_async_progress_tracking(golden):
+    checkpoint = golden("file-to-parquet-5")
+    (checkpoint / "offsets/6").write_bytes((checkpoint / "offsets/3").read_bytes())
+    text = ["IllegalArgumentException: requirement failed: Previous batch 5 not found in offset log"]
+    (item,) = judge_causes(explain(text).explanations, Store.open(str(checkpoint)))
+    assert item.evidence is not None and item.evidence.result == "confirmed"
+    assert [finding.code for finding in item.evidence.findings] == ["CKPT146"]
