@@ -56,6 +56,8 @@ class Replay:
         self.root = root
         self.at_once = at_once
         self.spark = start_spark(root)
+        # Most cases fail, which is an answer: ten thousand lines of traces would hide the verdicts.
+        self.spark.sparkContext.setLogLevel("OFF")
         self._lock = Lock()
         self._read: dict[str, dict[str, int]] = {}
         self._count = 0
