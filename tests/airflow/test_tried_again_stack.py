@@ -198,9 +198,9 @@ def test_killed_before_its_writes_or_after_its_receipt_tried_again_and_cleared(r
     cleared_in_vain(run for run, _ in started)
 
 
-@pytest.mark.parametrize("way", ["terminated", "times out", "waits"])
+@pytest.mark.parametrize("way", ["terminated", "times out", "waits", "orphaned"])
 def test_whatever_else_befalls_a_task_it_is_one_change(runs, way):
-    """It is asked to end, takes too long, or is cleared while it runs."""
+    """It is asked to end, takes too long, is cleared while it runs, or is taken for dead while it goes on."""
     drawn = random.Random(f"{SEED} {way}")
     started = []
     for change in CHANGES:
