@@ -15,6 +15,8 @@ from airflow_provider_ckpt.repartition.make import make_repartition
 from tests.faults import Fault, FaultyStore, calls_to_fail
 from tests.repartition.forged_spark import GOLDEN, PARTITIONS, Case, Forged, before_and_batch
 
+pytestmark = pytest.mark.usefixtures("unwatched")
+
 SAMPLES = 6
 
 

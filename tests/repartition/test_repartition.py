@@ -17,6 +17,8 @@ from airflow_provider_ckpt.repartition.make import make_repartition
 from airflow_provider_ckpt.storage.store import Store
 from tests.repartition.forged_spark import BATCH, KEPT, PARTITIONS, Forged
 
+pytestmark = pytest.mark.usefixtures("unwatched")
+
 ENTRY = f"_spark_metadata/{BATCH}"
 #: The files that Spark writes, after each of which it is stopped once; the last one is the commit.
 FILES = 16

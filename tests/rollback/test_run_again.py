@@ -21,6 +21,8 @@ from airflow_provider_ckpt.storage.store import Store
 from tests.fake_query import FakeQuery, after_rollback, read_all
 from tests.faults import Fault, FaultyStore, calls_to_fail
 
+pytestmark = pytest.mark.usefixtures("unwatched")
+
 BATCHES, KEEP = 6, 2
 #: Which files come out as they were.
 SAME = {
