@@ -19,6 +19,7 @@ from tests.interleavings.groups import PAIRS, sample
 from tests.interleavings.search import explore
 from tests.interleavings.stores import PAGE, ROOTS
 
+pytestmark = pytest.mark.usefixtures("unwatched")
 EVERYTHING = bool(os.environ.get("CKPT_EXHAUSTIVE"))
 SEARCHED = list(product(PAIRS, ROOTS)) if EVERYTHING else sample()
 SEEDED = [bug for bug in seeded.BUGS if EVERYTHING or not bug.is_long]
