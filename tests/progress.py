@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 
+import pytest
+
 #: Seconds between two lines.
 EVERY = 60.0
 
@@ -21,3 +23,9 @@ class Progress:
         if now - self._last >= EVERY:
             self._last = now
             print(f"{number} of {self._total} {self._things} after {now - self._began:.0f} s", flush=True)
+
+
+def tell(config: pytest.Config, text: str) -> None:
+    """Print a line past pytest's capture, from a fixture that takes minutes."""
+    with config.pluginmanager.getplugin("capturemanager").global_and_fixture_disabled():
+        print(f"\n  {text}", end="", flush=True)

@@ -10,6 +10,7 @@ import os
 import shlex
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,7 @@ from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.tables import delta
 from tests.goldens import unpack
 from tests.kafka_checkpoint import commit_batch
+from tests.progress import tell
 from tests.sinks.worker import Worker
 from tests.sources.delta_stops import CASES, RECORDED, Played, pack, play, unpacked
 
@@ -34,12 +36,12 @@ DAY_MS = 86_400_000
 
 
 @pytest.fixture(scope="module")
-def played(tmp_path_factory) -> dict[str, Played]:
+def played(tmp_path_factory, pytestconfig) -> dict[str, Played]:
     home, archive = tmp_path_factory.mktemp("stops"), RECORDED
     if os.environ.get("CKPT_SINKS"):
         root, archive = tmp_path_factory.mktemp("played"), home / "stops.tar.gz"
         worker = Worker("lakes", root / "warehouse")
-        pack(play(root, worker), archive)
+        pack(play(root, worker, partial(tell, pytestconfig)), archive)
         worker.stop()
     return {case.name: case for case in unpacked(unpack(archive, home))}
 

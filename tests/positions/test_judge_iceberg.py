@@ -39,6 +39,7 @@ from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.tables.iceberg import read_history
 from airflow_provider_ckpt.tables.iceberg_history import MAX_AGE_MS, History
 from tests.goldens import unpack
+from tests.progress import tell
 from tests.sinks.worker import Worker
 from tests.sources.iceberg_stop_records import RECORDED, Played, play, played
 from tests.sources.iceberg_stops import CASES, SKIP_DELETES, SKIP_OVERWRITES, TRIGGERS
@@ -82,11 +83,12 @@ INITIAL = (
 
 
 @pytest.fixture(scope="module")
-def recorded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Played]:
+def recorded(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -> dict[str, Played]:
     root = tmp_path_factory.mktemp("stops")
     if os.environ.get("CKPT_SINKS"):
         worker = Worker("lakes", root / "warehouse")
-        for name in CASES:
+        for number, name in enumerate(CASES, start=1):
+            tell(pytestconfig, f"{number} of {len(CASES)}: {name}")
             play(name, worker, root / name)
         worker.stop()
     else:

@@ -13,7 +13,7 @@ import io
 import json
 import shutil
 import tarfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -339,10 +339,11 @@ def _put(tar: tarfile.TarFile, name: str, data: bytes) -> None:
     tar.addfile(info, io.BytesIO(data))
 
 
-def play(root: Path, worker: Worker) -> list[Played]:
-    """Bring every case about; the checkpoint stays as it is before the start that is forecast."""
+def play(root: Path, worker: Worker, told: Callable[[str], None] = print) -> list[Played]:
+    """Bring every case about, and tell which is begun; the checkpoint stays as it is before the start that is forecast."""
     played = []
     for number, name in enumerate(CASES):
+        told(f"{number + 1} of {len(CASES)}: {name}")
         case = bring_about(name, root / str(number), worker)
         shutil.copytree(case.checkpoint, root / f"{number}-before")
         case.does = start(case, worker, case.options)
