@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help postgres docs compose compose-needs compose-says browser-says demo unit one test lint fmt exhaustive interleavings tears fences walk browser deploys oracle goldens pipelines sinks source-changes symptoms matrix sparks ends bench java wheels zipapp light provider clean docs-run
+.PHONY: help postgres docs compose compose-needs compose-says browser-says demo unit one near test lint fmt exhaustive interleavings tears fences walk browser deploys oracle goldens pipelines sinks source-changes symptoms matrix sparks ends bench java wheels zipapp light provider clean docs-run
 
 help: ## This list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -47,6 +47,11 @@ unit: .venv-unit/.ready ## The fast tests, in a minute without Java, Airflow, Sp
 
 one: $(READY) ## One test file, or one test of it: make one T=tests/codec/test_layout.py
 	$(BIN)/python -m pytest $(T)
+
+near: $(READY) ## The tests that your changes reach by imports (SINCE=main: all since a commit)
+	@tests="$$($(BIN)/python -m tests.near --since $(or $(SINCE),HEAD))"; \
+	  if [ -z "$$tests" ]; then echo "No test is reached."; exit; fi; \
+	  $(BIN)/python -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder $$tests
 
 test: $(READY) java postgres .kafka/.ready .kafka-connector/.ready ## Every test that CI runs, on three processes, and the slowest 200
 	$(BIN)/python -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder --durations=200
