@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import time
 from pathlib import Path
 
@@ -46,6 +47,11 @@ def difference(before: dict[str, bytes], after: dict[str, bytes]) -> dict[str, l
         "new": sorted(after.keys() - before.keys())[:20],
         "other": sorted(name for name in before.keys() & after.keys() if before[name] != after[name])[:20],
     }
+
+
+def without_tables(files: dict[str, bytes], before: dict[str, bytes]) -> dict[str, bytes]:
+    """The files but for new tables of RocksDB: no version that is left names them, and its maintenance removes them."""
+    return {name: data for name, data in files.items() if name in before or not re.search(r"/(SSTs|logs)/", name)}
 
 
 def logs_of(files: dict[str, bytes]) -> dict[str, bytes]:
