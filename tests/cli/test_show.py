@@ -30,34 +30,6 @@ def test_people_get_words_and_no_keys_of_the_document(show):
     assert len(text.splitlines()) < 24
 
 
-def said_of_rules(out: str) -> str:
-    """The line that tells what the rules found."""
-    (line,) = (line for line in out.splitlines() if "in what was read here" in line.lower())
-    return line
-
-
-@pytest.mark.parametrize("command", ["show", "log"])
-def test_whoever_reads_first_learns_what_a_check_finds_and_what_was_not_judged(golden, capsys, command):
-    checkpoint = golden("agg-hdfs").rename(golden("agg-rocksdb").parent / "my checkpoint")
-
-    def call(*options: str) -> str:
-        assert run([command, str(checkpoint), *options]) == 0
-        return capsys.readouterr().out
-
-    unread = ["state", "source logs", "checksum files"]
-    assert said_of_rules(call()) == (
-        f"No finding in what was read here. Not judged: {', '.join(unread)}. To judge more: "
-        f"ckpt check --deep '{checkpoint}'"
-    )
-    sound = {"errors": 0, "warnings": 0, "notes": 0, "codes": [], "unknown": unread}
-    assert json.loads(call("--json"))["checked"] == sound
-    (checkpoint / "metadata").unlink()
-    assert said_of_rules(call()) == (
-        f"In what was read here: 1 error: CKPT104 Query id missing. What to do: ckpt check '{checkpoint}'"
-    )
-    assert json.loads(call("--json"))["checked"] == {**sound, "errors": 1, "codes": ["CKPT104"]}
-
-
 def test_it_says_how_long_ago_the_last_commit_was(show):
     commit = show.checkpoint / "commits" / "7"
     os.utime(commit, (commit.stat().st_atime, 1_000_000_000))
