@@ -55,11 +55,14 @@ def find_removed(checkpoint: Store, names: Iterable[str], undo: Store | None = N
 
     Records that cannot be read tell nothing here: this is said beside an error, which stays.
     """
+    return removed_text(names, _records(checkpoint, undo), checkpoint.location)
+
+
+def _records(checkpoint: Store, undo: Store | None = None) -> tuple[Record, ...]:
     try:
-        records, _ = survey(checkpoint, undo)
+        return survey(checkpoint, undo)[0]
     except CheckpointError:
-        return ""
-    return removed_text(names, records, checkpoint.location)
+        return ()
 
 
 def find_removed_batch(checkpoint: Store, batch_id: int) -> str:
@@ -75,11 +78,14 @@ def with_removed(findings: Sequence[Finding], checkpoint: Store, there: Collecti
         checkpoint: Where.
         there: The names of what is there.
     """
-    return tuple(_told(finding, checkpoint, there) for finding in findings)
+    if all(finding.name in there for finding in findings if finding.name):
+        return tuple(findings)
+    records = _records(checkpoint)
+    return tuple(_told(finding, records, checkpoint.location, there) for finding in findings)
 
 
-def _told(finding: Finding, checkpoint: Store, there: Collection[str]) -> Finding:
+def _told(finding: Finding, records: Sequence[Record], location: str, there: Collection[str]) -> Finding:
     if not finding.name or finding.name in there:
         return finding
-    said = find_removed(checkpoint, [finding.name])
+    said = removed_text([finding.name], records, location)
     return replace(finding, hint=f"{said} {finding.hint or ''}".strip()) if said else finding
