@@ -49,7 +49,8 @@ def unlogged(taken: Iterable[FileEntry], logged: Iterable[SinkFileStatus], root:
     for status in logged:
         named.add(key_of(status.path))
         if status.action == "add":
-            oldest_ms = min(status.modification_time_ms, oldest_ms or status.modification_time_ms)
+            at_ms = status.modification_time_ms
+            oldest_ms = at_ms if oldest_ms is None else min(at_ms, oldest_ms)
     gone = [(file.batch_id, key, file.timestamp_ms) for key, file in read.items() if key not in named]
     dropped = [(batch, key) for batch, key, at_ms in gone if oldest_ms is not None and at_ms > oldest_ms]
     files = tuple((key.removeprefix(below), entry) for entry, key in sorted(dropped))
@@ -83,15 +84,15 @@ def findings_of(at: TableAtRestart, found: Unlogged, first_batch: int, last_batc
 def _dropped(at: TableAtRestart, found: Unlogged, place: str, first_batch: int) -> Finding:
     (name, _), count = found.dropped[0], len(found.dropped)
     message = (
-        f"from batch {first_batch} on source {at.source_id} has read {_files(count)} "
+        f"from batch {first_batch} on, source {at.source_id} has read {_files(count)} "
         f"that the log of the file sink which writes {place} does not name any more, while it names "
         f"older ones; the first is {name}. The query holds their rows; when the query that wrote them was rolled back, "
         "it writes these rows again, in other files, and this query reads them twice"
     )
     if at.back_to is None:
         hint = (
-            "No batch from before can be restored from this checkpoint: roll back to a backup that is older, or take "
-            "the rows out of the sink yourself."
+            "No batch from before was found that can be restored from this checkpoint: roll back to a backup that is "
+            "older, or take the rows out of the sink yourself."
         )
         return _finding(at, message, first_batch, hint)
     hint = (

@@ -49,7 +49,7 @@ def test_a_forgotten_reader_is_told_its_batch_its_files_and_its_way_back(lake, c
     run([command, f"{lake}/totals", "--source", f"0=file:{lake}/orders", "--json"])
     found = [item for item in json.loads(capsys.readouterr().out)["findings"] if item["code"] == "CKPT148"]
     assert [(item["severity"], item["batch_id"], item["name"]) for item in found] == [("warning", 3, "offsets/3")]
-    assert "from batch 3 on source 0 has read 2 files" in found[0]["message"] and "3.parquet" in found[0]["message"]
+    assert "from batch 3 on, source 0 has read 2 files" in found[0]["message"] and "3.parquet" in found[0]["message"]
     assert found[0]["commands"] == [f"ckpt rollback {lake}/totals --to-batch 2 --sink TYPE[:URI]"]
 
 
@@ -65,7 +65,7 @@ def test_without_a_batch_from_before_nothing_is_advised_that_cannot_be_done(lake
     for log in ("offsets", "commits"):
         (lake / "totals" / log / "0").unlink()
     (finding,) = judged(lake).findings
-    assert finding.commands == () and finding.hint.startswith("No batch from before can be restored")
+    assert finding.commands == () and finding.hint.startswith("No batch from before was found")
 
 
 @pytest.mark.parametrize(("dropped", "place"), [
