@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from airflow_provider_ckpt.checkpoint.contents import listed_shortly, unknown_names
-from airflow_provider_ckpt.checkpoint.own_files import is_backup_id
+from airflow_provider_ckpt.checkpoint.own_files import DATA, DROPPED, INTENT, MANIFEST, is_backup_id
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks.findings import Finding
 from airflow_provider_ckpt.checks.registry import rule
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.jvm_text import abbreviate
 
-#: What a backup keeps in its directory: one of these files, beside the directory ``checkpoint``.
-_OUR_FILES = ("manifest.json", "intent.json", "dropped.json")
+#: What a backup keeps in its directory: one of these files, beside its data.
+_OUR_FILES = (MANIFEST, INTENT, DROPPED)
 
 
 @rule("CKPT160")
@@ -100,5 +100,5 @@ def _backup_root(name: str, view: CheckpointView) -> str | None:
     if base not in _OUR_FILES or layout.parse(name) != layout.Other():
         return None
     root, _, backup_id = directory.rpartition("/")
-    is_backup = is_backup_id(backup_id) and f"{directory}/checkpoint/{layout.METADATA}" in view.objects
+    is_backup = is_backup_id(backup_id) and f"{directory}/{DATA}/{layout.METADATA}" in view.objects
     return (root or directory) if is_backup else None
