@@ -89,7 +89,7 @@ def find_at_once(fs: Any, path: str, see: Callable[[Iterable[Mapping[str, Any]]]
 
     What the driver of another storage lists is in memory as a whole, some 2 KB for each object.
     """
-    if not hasattr(fs, "_iterdir"):
+    if "s3" not in fs.protocol or not hasattr(fs, "_iterdir"):
         see(fs.find(path, detail=True).values())
         return
     from fsspec.asyn import sync
