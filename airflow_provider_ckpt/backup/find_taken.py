@@ -27,6 +27,7 @@ def find_taken(checkpoint: Store, root: Store, asked_by: str) -> Manifest | None
 
     Raises:
         CheckpointNotFoundError: There is no checkpoint.
+        StoreError: The checkpoint or the backup root cannot be read.
     """
     view = observe(checkpoint)
     query, batch_id = view.query_id, view.latest_committed

@@ -34,7 +34,7 @@ def light_check(view: CheckpointView) -> LightCheckFields:
 
 
 def say_light_check(location: str, found: LightCheckFields) -> None:
-    """One line: whether something was found in what was read, what was not judged, and the command that says more."""
+    """One line: what was found, or that nothing was and what was not judged; and the command that says more."""
     place, codes = quote(location), found["codes"]
     counts = (found["errors"], found["warnings"], found["notes"])
     if not codes:

@@ -45,7 +45,7 @@ _RECORD = re.compile(
 #: The usual records that say what goes well, and what one of them has that matters all the same.
 _QUIET = re.compile(r"\n\d{2,4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?Z? (?:INFO|DEBUG|TRACE) [^\n]*")
 _NOT_QUIET = ("Exception", "Skipping ", "heckpoint")
-#: Lines that are remembered as dull, about, and lines that are judged in vain.
+#: About so many lines are remembered as dull, and so many are judged in vain.
 MOST_DULL = 4096
 #: What is read around lines that matter where no record begins, in characters: more than a stack trace has.
 MOST_AROUND = 1 << 17
@@ -112,7 +112,8 @@ class Screen:
             self._left -= 1
             if not self._is_dull(line):
                 return False
-            self._left += 1 - (len(self._known) >= MOST_DULL)
+            if len(self._known) < MOST_DULL:
+                self._left += 1
             self._known.add(skeleton)
         return True
 
