@@ -356,9 +356,7 @@ def files_in_the_way(view: CheckpointView) -> Iterator[Finding]:
                 name,
                 f"Remove the object {name} with a client of S3 (not what is below {name}/). Tools that mark "
                 "directories, such as those of WASB, make such objects.",
-                "CANNOT_LOAD_STATE_STORE.UNCATEGORIZED"
-                if _is_of_rocksdb(view, name)
-                else "ParentNotDirectoryException",
+                _ROCKSDB if _is_of_rocksdb(view, name) else "ParentNotDirectoryException",
             )
 
 
