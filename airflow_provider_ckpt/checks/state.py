@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from airflow_provider_ckpt.checkpoint.operator_files import NOT_OPENED, OTHER_PLACE, OTHER_STORE
 from airflow_provider_ckpt.checkpoint.view import CheckpointView, newest_before
@@ -59,6 +60,15 @@ def missing_state_directory(view: CheckpointView) -> Iterator[Finding]:
         yield _lost_state(
             view, "warning", "the query has a watermark, as most stateful queries do", view.latest_planned
         )
+
+
+def state_that_is_told(view: CheckpointView) -> Finding | None:
+    """CKPT132 of a query that is known to have state, whatever its logs show; None before its first commit."""
+    if not view.complete or view.latest_committed is None or any(view.names_below(layout.STATE)):
+        return None
+    lost = _lost_state(view, "error", "Spark says that the query has state", view.latest_committed)
+    before = f"{NEW_LOCATION}; a query that had no state before this deploy can also run without the new operator"
+    return replace(lost, hint=from_backup(view, "it", otherwise=before)["hint"])
 
 
 def _lost_state(view: CheckpointView, severity: Severity, reason: str, batch_id: int | None) -> Finding:

@@ -13,6 +13,7 @@ from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks import check
 from airflow_provider_ckpt.checks.findings import Finding, worst_first
 from airflow_provider_ckpt.checks.inspect import examine
+from airflow_provider_ckpt.checks.state import state_that_is_told
 from airflow_provider_ckpt.codec.closing import CLOSING_VERSION
 from airflow_provider_ckpt.errors import PlanError, StoreError
 from airflow_provider_ckpt.restart.deploy import DeploySpec, declare
@@ -29,6 +30,9 @@ from airflow_provider_ckpt.symptoms.page import Cause
 _OUTSIDE = ("CKPT150", *(f"CKPT2{digit}" for digit in "01237"), "CKPT3")
 #: Rules whose finding is a note and evidence all the same: Spark stops because of it, and the checkpoint is right.
 _TOLD_BY_A_NOTE = frozenset({"CKPT151"})
+#: The rule of state that is missing, what Spark says then from 4.0 on, and the page of all that it says of state files.
+_NO_STATE, _SAYS_NO_STATE = "CKPT132", "STREAMING_STATEFUL_OPERATOR_MISSING_STATE_DIRECTORY"
+_OF_STATE = "cannot-load-state-store"
 #: Findings of another problem that are shown beside a cause that is contradicted.
 MOST_OTHERS = 3
 #: What Spark says of a batch that its log lacks, and of one whose entry is there already.
@@ -130,6 +134,8 @@ def _judge(item: Explanation, seen: _Seen) -> Evidence:
     deploy = _deploy(cause, item.facts, seen.ask.deploy)
     if any(code.startswith("CKPT2") for code in cause.rules):
         found = worst_first(dict.fromkeys([*found, *forecast(view, deploy).findings]))
+    if (lost := _state_lost(item, view)) is not None:
+        found = worst_first([lost, *(finding for finding in found if finding.code != _NO_STATE)])
     shows = tuple(finding for finding in found if _shows(finding, cause, view))
     if shows:
         codes = ", ".join(dict.fromkeys(finding.code for finding in shows))
@@ -149,6 +155,18 @@ def _judge(item: Explanation, seen: _Seen) -> Evidence:
             errors,
         )
     return Evidence("contradicted", _absent(searched, cause.rules), errors)
+
+
+def _state_lost(item: Explanation, view: CheckpointView) -> Finding | None:
+    """That the state is missing, by a text that only a query with state ends with; the logs need not show that.
+
+    A text about a state file may be of another checkpoint, unless it names the query.
+    """
+    is_told = item.match.condition == _SAYS_NO_STATE or (
+        item.page == _OF_STATE and item.match.is_proven and "query_id" in item.facts
+    )
+    lost = state_that_is_told(view) if is_told else None
+    return None if lost is None else replace(lost, spark_error=item.match.condition or None)
 
 
 def _shows(finding: Finding, cause: Cause, view: CheckpointView) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pytest
 
 from airflow_provider_ckpt.checks.inspect import examine
@@ -11,6 +13,7 @@ from airflow_provider_ckpt.symptoms.explanation import Explanation
 from airflow_provider_ckpt.symptoms.judge_cause import judge_causes
 from airflow_provider_ckpt.symptoms.matching import Match
 from airflow_provider_ckpt.symptoms.page import Cause
+from tests.fake_query import FakeQuery
 from tests.oracle.corpus import CASES
 from tests.oracle.prepared import prepare
 from tests.symptoms.traces import TRACED
@@ -33,6 +36,14 @@ def store(tmp_path_factory) -> Store:
 def ahead(tmp_path_factory) -> Store:
     """The commit log is ahead of the offset log."""
     return Store.open(str(prepare(CASES[TRACED["commit-ahead"]], tmp_path_factory.mktemp("ahead"))))
+
+
+@pytest.fixture
+def stateless(goldens, tmp_path) -> Store:
+    """Of a query with state whose directory was deleted whole."""
+    at = shutil.copytree(goldens["4.3.0/count-all-hdfs"] / "checkpoint", tmp_path / "stateless")
+    shutil.rmtree(at / "state")
+    return Store.open(str(at))
 
 
 def of(*rules: str, key: str = "A_B", **deploy: object) -> Explanation:
@@ -93,6 +104,39 @@ def test_each_rule_of_a_cause_is_judged(store):
     (judged,) = judge_causes([of("CKPT123", "CKPT231")], store)
     assert judged.evidence is not None
     assert "it has none of CKPT123 now. CKPT231 also needs what is outside of it" in judged.evidence.sentence
+
+
+NO_STATE = "STREAMING_STATEFUL_OPERATOR_MISSING_STATE_DIRECTORY"
+TERMINATED = "26/11/23 02:14:40 ERROR MicroBatchExecution: Query"
+FILE_MISSING = "java.lang.IllegalStateException: Error reading delta file file:/a/state/0/0/2.delta of HDFSStateStoreProvider[id = (op=0,part=0),dir = file:/a/state/0/0]: file:/a/state/0/0/2.delta does not exist"
+
+
+@pytest.mark.parametrize(
+    ("text", "result"),
+    [
+        (f"[{NO_STATE}]", "confirmed"),
+        (f"[{NO_STATE}] Cannot restart streaming query with stateful operators", "confirmed"),
+        (f"{TERMINATED} [id = {{own}}] terminated with error\n{FILE_MISSING}", "confirmed"),
+        (f"{FILE_MISSING}", "contradicted"),
+        (f"{TERMINATED} [id = {ANOTHER}] terminated with error\njava.lang.Exception: [{NO_STATE}] Cannot", "unknown"),
+    ],
+    ids=["a condition", "a message", "a state file of this query", "of whichever query", "of another query"],
+)
+def test_a_text_that_only_a_query_with_state_ends_with_shows_that_it_is_missing(stateless, text, result):
+    """Without a watermark the logs are those of a query without state."""
+    own = examine(stateless).query_id
+    (judged,) = judge_causes(explain(text.replace("{own}", own).splitlines()).explanations, stateless)
+    assert judged.evidence is not None and judged.evidence.result == result
+    found = [(item.code, item.severity) for item in judged.evidence.findings]
+    assert found == ([("CKPT132", "error")] if result == "confirmed" else [])
+    assert not found or any("--to-backup" in command for command in judged.commands)
+
+
+def test_before_the_first_commit_no_state_is_missing(tmp_path):
+    query = FakeQuery(Store.open(str(tmp_path / "ck")), has_watermark=False)
+    query.plan(0)
+    (judged,) = judge_causes(explain([f"[{NO_STATE}]"]).explanations, query.store)
+    assert judged.evidence is not None and judged.evidence.result == "contradicted"
 
 
 @pytest.mark.parametrize(
