@@ -74,16 +74,15 @@ def check(
 
 def _declared(locations: Sequence[str], sources: Sequence[str]) -> dict[str, str]:
     """The sources by id. Raises click.UsageError."""
-    from airflow_provider_ckpt.positions.judge_tables import JUDGED, is_judged  # loads the sources, as below
+    from airflow_provider_ckpt.positions.judge_tables import require_judged  # loads the sources, as below
 
     declared = dict(pairs(sources, "--source"))
     if len(locations) > 1:
         raise click.UsageError("--source is of one query: give one location with it")
-    if other := sorted(name for name, place in declared.items() if not is_judged(place)):
-        raise click.UsageError(
-            f"--source {other[0]}={declared[other[0]]}: check compares tables and directories, {', '.join(JUDGED)}, "
-            "each with what it reads from, such as 0=file:/lake/orders. ckpt gate asks Kafka as well"
-        )
+    try:
+        require_judged(declared)
+    except ValueError as error:
+        raise click.UsageError(f"--source {error}") from error
     return declared
 
 

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks import check
+from airflow_provider_ckpt.checks.findings import worst_first
 from airflow_provider_ckpt.checks.inspect import examine
+from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.documents import FORMAT_VERSION
-from airflow_provider_ckpt.errors import GateFailedError
+from airflow_provider_ckpt.errors import CheckpointError, GateFailedError
 from airflow_provider_ckpt.hooks.checkpoint import airflow_errors, require_flags
-from airflow_provider_ckpt.operators.base import CheckpointOperator
+from airflow_provider_ckpt.operators.base import CheckpointOperator, declared
 from airflow_provider_ckpt.operators.told import findings_told, reasons_text
+from airflow_provider_ckpt.positions.judge_tables import judge_tables, require_judged
+from airflow_provider_ckpt.positions.table_loss import TableLosses
 from airflow_provider_ckpt.report.tables import findings_table, not_judged_text
+from airflow_provider_ckpt.restart.deploy import DeploySpec
 from airflow_provider_ckpt.restart.judged import not_checked
 
 if TYPE_CHECKING:
@@ -27,28 +34,43 @@ class CheckpointCheckOperator(CheckpointOperator):
     Returns the location, what was not judged (``unknown``) and the worst findings, at most twenty.
 
     :param deep: Also read all state chains, source logs and checksum files; by default only the two logs are read.
+    :param sources: Sources that are directories or tables, to be compared with what is there now: what the query has
+        read and is gone, and what it cannot read. In the form that the gate takes, each with what it reads from, such
+        as ``{"0": "file:/lake/orders"}``.
     :param fail_on: Least severity of a finding with which the task fails: ``error``, ``warning`` or ``never``.
     """
 
     does = "check"
     has_done = "The check has passed of"
 
+    template_fields: Sequence[str] = (*CheckpointOperator.template_fields, "sources")
+
     def __init__(
-        self, *, deep: bool = False, fail_on: Literal["error", "warning", "never"] = "error", **kwargs: Any
+        self,
+        *,
+        deep: bool = False,
+        sources: Sequence[str] | Mapping[str, str] | str | None = None,
+        fail_on: Literal["error", "warning", "never"] = "error",
+        **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         if fail_on not in _FAILING:
             raise ValueError(f"fail_on must be one of {', '.join(_FAILING)}, not {fail_on!r}")
         self.deep = deep
+        self.sources = sources
         self.fail_on = fail_on
 
     def execute(self, context: Any) -> CheckResultDocument:
         """Check, log, and fail for a finding of the severity ``fail_on`` or worse."""
         with airflow_errors(context):
             require_flags(self, "deep")
+            places = self._places()
             store = self.store()
             view = examine(store, deep=self.deep, each=True)
             findings, unknown = check(view), not_checked(view)
+            if places:
+                lost = self._compared(view, places)
+                findings, unknown = worst_first((*findings, *lost.findings)), (*unknown, *lost.unknown)
             title = f"Findings in {store.location}{not_judged_text(unknown)}"
             self.report(replace(findings_table(findings), title=title))
             result: CheckResultDocument = {
@@ -63,3 +85,17 @@ class CheckpointCheckOperator(CheckpointOperator):
                 reasons = reasons_text([f"{item.code}: {item.message}" for item in failing])
                 raise GateFailedError(f"the check failed: {reasons}", location=store.location, findings=findings)
         return result
+
+    def _places(self) -> dict[str, str]:
+        """What is compared, by source id. Raises CheckpointError for what cannot be."""
+        sources = declared(DeploySpec(), {"sources": self.sources}).sources or ()
+        places = {source.name or "?": f"{source.kind or '?'}:{source.place}" for source in sources}
+        try:
+            require_judged(places)
+        except ValueError as error:
+            raise CheckpointError(f"sources: {error}") from error
+        return places
+
+    def _compared(self, view: CheckpointView, places: Mapping[str, str]) -> TableLosses:
+        """What the sources say, compared with what the query has read of them."""
+        return judge_tables(view, places, {}, self.hook.access(self.checkpoint), now_ms())

@@ -72,6 +72,16 @@ def is_judged(place: str) -> bool:
     return kind.lower() in JUDGED and bool(location)
 
 
+def require_judged(places: Mapping[str, str]) -> None:
+    """Raise ValueError for a source of a type that is not judged, or without what it reads from."""
+    for name, place in sorted(places.items()):
+        if not is_judged(place):
+            raise ValueError(
+                f"{name}={place}: check compares tables and directories, {', '.join(JUDGED)}, each with what it reads "
+                "from, such as 0=file:/lake/orders. ckpt gate asks Kafka as well"
+            )
+
+
 def _judge(at: TableAtRestart, access: Access) -> TableLosses:
     declared = parse_end(at.place)
     judge: Judge = import_module(f"{__package__}.{JUDGED[declared.kind]}")

@@ -9,6 +9,7 @@ from airflow.providers.common.compat.sdk import AirflowFailException
 
 from airflow_provider_ckpt.operators.checkpoint import CheckpointCheckOperator
 from tests.fleets import damage
+from tests.forgotten_reader import drop, make_lake
 
 pytestmark = pytest.mark.airflow
 
@@ -51,6 +52,32 @@ def test_a_warning_fails_when_it_is_asked_for(golden):
         check(checkpoint, fail_on="warning")
 
 
+@pytest.mark.parametrize("form", [{"0": "file:{}"}, ["file:{}"], "0: file:{}"], ids=str)
+def test_a_directory_is_compared_with_what_the_query_has_read(tmp_path, form):
+    lake = make_lake(tmp_path)
+    drop(lake, 3, 4, 5)
+    assert check(lake / "totals")["findings"] == []
+    sources = json.loads(json.dumps(form).replace("{}", f"{lake}/orders"))
+    found = check(lake / "totals", sources=sources)["findings"]
+    assert [item["code"] for item in found] == ["CKPT148"]
+    with pytest.raises(AirflowFailException, match="CKPT148"):
+        check(lake / "totals", sources=sources, fail_on="warning")
+
+
+@pytest.mark.parametrize(
+    ("sources", "says"),
+    [
+        ({"0": "kafka:h:9092/t"}, "ckpt gate asks Kafka as well"),
+        ({"0": "file"}, "each with what it reads from"),
+        (2, "each with what it reads from"),
+        ({"0": "fiel:/in"}, "unknown source type"),
+    ],
+)
+def test_a_source_that_cannot_be_compared_is_refused(golden, sources, says):
+    with pytest.raises(AirflowFailException, match=says):
+        check(golden("agg-hdfs"), sources=sources)
+
+
 def test_a_location_without_a_checkpoint_fails(tmp_path):
     with pytest.raises(AirflowFailException, match="NOT_FOUND"):
         check(tmp_path / "nope")
@@ -61,5 +88,5 @@ def test_a_typing_error_in_fail_on_is_found_when_the_dag_is_read(tmp_path):
         check(tmp_path, fail_on="errors")
 
 
-def test_the_location_is_a_template():
-    assert {"checkpoint", "checkpoint_conn_id"} <= set(CheckpointCheckOperator.template_fields)
+def test_the_location_and_the_sources_are_templates():
+    assert {"checkpoint", "checkpoint_conn_id", "sources"} <= set(CheckpointCheckOperator.template_fields)

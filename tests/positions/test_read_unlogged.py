@@ -13,29 +13,13 @@ from airflow_provider_ckpt.positions.judge_tables import judge_tables
 from airflow_provider_ckpt.positions.table_loss import TableLosses
 from airflow_provider_ckpt.sources.declared import Access
 from airflow_provider_ckpt.storage.store import Store
+from tests.forgotten_reader import drop, make_lake
 from tests.kafka_checkpoint import commit_batch, plan_batch
 
 
 @pytest.fixture
 def lake(tmp_path):
-    """A directory with a file of each of batches 0 to 5 of its writer, of which a query has read those up to 4."""
-    log, checkpoint = tmp_path / "orders/_spark_metadata", tmp_path / "totals"
-    log.mkdir(parents=True)
-    (checkpoint / "sources/0").mkdir(parents=True)
-    for batch_id in range(6):
-        path = f"file://{tmp_path}/orders/{batch_id}.parquet"
-        status = {"path": path, "size": 1, "isDir": False, "modificationTime": batch_id, "blockReplication": 1}
-        (log / str(batch_id)).write_text(f"v1\n{json.dumps({**status, 'blockSize': 1, 'action': 'add'})}")
-        if batch_id < 5:
-            commit_batch(checkpoint, batch_id, json.dumps({"logOffset": batch_id}))
-            entry = {"path": path, "timestamp": batch_id, "batchId": batch_id}
-            (checkpoint / f"sources/0/{batch_id}").write_text(f"v1\n{json.dumps(entry)}")
-    return tmp_path
-
-
-def drop(lake: Path, *batches: int) -> None:
-    for batch_id in batches:
-        (lake / "orders/_spark_metadata" / str(batch_id)).unlink()
+    return make_lake(tmp_path)
 
 
 def judged(lake: Path, place: str = "orders") -> TableLosses:
