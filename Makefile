@@ -98,7 +98,7 @@ oracle: $(READY) java ## The whole oracle corpus, put to real Spark anew, and 30
 goldens: $(READY) java ## Write the checkpoints of the installed Spark anew and compare with those recorded
 	$(BIN)/python tests/golden/generate.py --root $$(mktemp -d) verify
 
-sinks: $(READY) java .venv-lakes/.ready .venv-hudi/.ready ## Rollbacks into real Delta, Iceberg, Hudi tables, and what stops queries on them (20 minutes)
+sinks: $(READY) java .venv-lakes/.ready .venv-hudi/.ready ## Rollbacks into real Delta, Iceberg, Hudi tables, and what stops queries on them (20 to 40 minutes)
 	CKPT_SINKS=1 $(BIN)/python -m pytest -v tests/spark/test_sinks.py tests/spark/test_delta_export.py tests/spark/test_delta_reset.py tests/spark/test_delta_stops.py tests/sources/test_tables.py tests/positions/test_judge_delta.py tests/spark/test_iceberg_reset.py tests/positions/test_judge_iceberg.py --timeout 1800
 
 symptoms: $(READY) java .kafka/.ready .kafka-connector/.ready .venv-lakes/.ready .venv-spark-3.5.9/.ready ## The errors of the runbook: produced in real Spark 4.3 and 3.5, explained, repaired, started (15 to 20 minutes)
