@@ -126,13 +126,6 @@ LISTED: tuple[Listed, ...] = (
         crashed=True,
     ),
     Listed(
-        "OTHER ERROR",
-        r"join",
-        r"bit metadata",
-        frozenset({"CKPT102"}),
-        "blocked; a query id with a digit that is not hexadecimal is told from one of another shape by Spark alone",
-    ),
-    Listed(
         "FALSE BLOCK",
         r"agg-hdfs",
         r"folder (sources/0/\{N\+[12]\}|\.\./output/_spark_metadata/\{N\+2\})",
