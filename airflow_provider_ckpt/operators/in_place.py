@@ -114,6 +114,8 @@ class CheckpointChangeOperator(CheckpointOperator):
         self.break_lock = break_lock
         self.plan_only = plan_only
         self.expected_plan = expected_plan
+        #: Who asks, once the task runs, as records say it.
+        self._by = ""
 
     def execute(self, context: Any) -> ChangeResultDocument:
         """Plan, log the plan, and carry it out."""
@@ -122,9 +124,10 @@ class CheckpointChangeOperator(CheckpointOperator):
             if not callable(self.query_is_stopped):  # which is called once the plan is made
                 ask_word(self.query_is_stopped, "")
             self.require_arguments()
+            self._by = by = task_of(context)
             if self.plan_only:
                 return self._plan(context)
-            stores, by = self.stores(), task_of(context)
+            stores = self.stores()
             if (done := self.done(stores, by)) is not None:
                 return self._already_done(context, done)
             try:
@@ -216,6 +219,15 @@ class CheckpointChangeOperator(CheckpointOperator):
     def lineage_trims(self) -> bool:
         """Whether the change writes to the sink."""
         return False
+
+    def asks_anew(self, by: str) -> bool:
+        """Whether this task is another one than who has made a change, and so wants a relative move once more.
+
+        A plan is carried out by another task of the DAG run, so a task that only plans is one with its whole run.
+        """
+        if self.plan_only:
+            return by.rpartition("/")[0] != self._by.rpartition("/")[0]
+        return by != self._by
 
     # --- what is shared --------------------------------------------------------------------------------------------
 

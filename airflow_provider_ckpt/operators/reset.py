@@ -158,7 +158,15 @@ class CheckpointResetOffsetsOperator(CheckpointChangeOperator):
         )
         again = self._flag("state_will_see_rows_again")
         trigger = self.trigger or None
-        plan = make_reset(stores, source_id, aim, sink=sink, state_sees_rows_again=again, trigger=trigger)
+        plan = make_reset(
+            stores,
+            source_id,
+            aim,
+            sink=sink,
+            state_sees_rows_again=again,
+            trigger=trigger,
+            asks_anew=self.asks_anew,
+        )
         return plan, stores
 
     def _declared(self) -> tuple[str, DeclaredEnd]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, product
 from shlex import quote
@@ -47,6 +47,7 @@ def make_reset(
     state_sees_rows_again: bool = False,
     trigger: str | None = None,
     fenced: bool = False,
+    asks_anew: Callable[[str], bool] = lambda by: False,
 ) -> Plan:
     """Plan to move one source, or find the plan of the same reset that was killed.
 
@@ -58,6 +59,8 @@ def make_reset(
         state_sees_rows_again: The user's word that a query with state may read again what its state has counted.
         trigger: The trigger of the query as a deploy file says it; ``realTime`` changes what is sure of the sink.
         fenced: Require the fence that is there (``ckpt fence``) in place of the word that the query is stopped.
+        asks_anew: Whether who asks now is another one than who has made a change, as its record says it, and so wants
+            the same relative move once more.
 
     Raises:
         PlanError: It is refused; the error says why.
@@ -70,7 +73,9 @@ def make_reset(
     if (begun := find_interrupted(stores, "reset", asked.is_by, Said(sink, trigger))) is not None:
         return begun
     return read_unmoved(
-        lambda: _fresh_reset(stores, asked, sink, trigger, again_is_fine=state_sees_rows_again, fenced=fenced),
+        lambda: _fresh_reset(
+            stores, asked, sink, trigger, asks_anew, again_is_fine=state_sees_rows_again, fenced=fenced
+        ),
         stores.checkpoint,
         stores.sink,
     )
@@ -81,13 +86,14 @@ def _fresh_reset(
     asked: _Asked,
     sink: DeclaredSink | None,
     trigger: str | None,
+    asks_anew: Callable[[str], bool],
     *,
     again_is_fine: bool,
     fenced: bool,
 ) -> Plan:
     source_id, aim = asked.source_id, asked.aim
     view, batch_id = _observed(stores)
-    if aim.is_relative and (done := _done_before(stores, view, asked)) is not None:
+    if aim.is_relative and (done := _done_before(stores, view, asked, asks_anew)) is not None:
         return done
     initials = _initials(stores, view)
     initial = SourceOffset(initials[source_id].decode(errors="replace")) if source_id in initials else None
@@ -143,13 +149,15 @@ def _declared(stores: Stores, sink: DeclaredSink | None) -> DeclaredSink:
     return sink or (DeclaredSink("file", stores.sink.location) if stores.sink else DeclaredSink(""))
 
 
-def _done_before(stores: Stores, view: CheckpointView, asked: _Asked) -> Plan | None:
+def _done_before(
+    stores: Stores, view: CheckpointView, asked: _Asked, asks_anew: Callable[[str], bool]
+) -> Plan | None:
     """The same reset, carried out: who runs the command again, because nobody saw it end, does not want to go further.
 
-    None once the query has run since.
+    None once the query has run since, and for another one who asks.
     """
     done = [change for change in history(stores.checkpoint, stores.undo) if change.state == "applied"]
-    if not done or done[-1].plan.kind != "reset" or not asked.is_by(done[-1].plan):
+    if not done or done[-1].plan.kind != "reset" or not asked.is_by(done[-1].plan) or asks_anew(done[-1].by):
         return None
     plan = done[-1].plan
     return plan if view.latest_planned == plan.batch_id and not moves_of(plan, view) else None

@@ -265,6 +265,32 @@ def test_a_reset_that_is_cleared_after_the_query_has_run_on_is_not_made_again(re
     assert tree(home).items() >= there.items()
 
 
+def newest(home):
+    return (home / "orders/offsets/3").read_text().splitlines()[-1]
+
+
+def test_a_shift_of_another_run_goes_further_and_that_of_the_same_run_does_not(ready):
+    home = ready(reset)
+    for run_id, offset in (("monday", 30), ("tuesday", 20), ("wednesday", 10)):
+        for status in ("applied", "already_applied"):
+            assert status_of(reset(home, Task(task_id="it", run_id=run_id))) == status
+            assert newest(home) == f'{{"orders":{{"0":{offset},"1":{offset}}}}}'
+    assert status_of(reset(home, Task(task_id="it"))) == "already_applied", "the first one is cleared"
+
+
+def test_a_shift_that_one_task_plans_and_another_makes_is_made_once_in_each_run(ready):
+    home = ready(reset)
+    for run_id, offset in (("monday", 30), ("tuesday", 20)):
+        for status in ("applied", "already_applied"):
+            planning = Task(task_id="plan", run_id=run_id)
+            arguments = reset.arguments(str(home))
+            CheckpointResetOffsetsOperator(task_id="t", plan_only=True, **arguments).execute({"ti": planning})
+            task = Task(task_id="it", run_id=run_id)
+            done = run(CheckpointResetOffsetsOperator, home, task, plan=planning.pushed["plan"], **DO_IT)
+            assert status_of(done) == status
+            assert newest(home) == f'{{"orders":{{"0":{offset},"1":{offset}}}}}'
+
+
 @pytest.fixture
 def restored(ready):
     restore(home := ready(restore))
