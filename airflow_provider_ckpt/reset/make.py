@@ -149,9 +149,7 @@ def _declared(stores: Stores, sink: DeclaredSink | None) -> DeclaredSink:
     return sink or (DeclaredSink("file", stores.sink.location) if stores.sink else DeclaredSink(""))
 
 
-def _done_before(
-    stores: Stores, view: CheckpointView, asked: _Asked, asks_anew: Callable[[str], bool]
-) -> Plan | None:
+def _done_before(stores: Stores, view: CheckpointView, asked: _Asked, asks_anew: Callable[[str], bool]) -> Plan | None:
     """The same reset, carried out: who runs the command again, because nobody saw it end, does not want to go further.
 
     None once the query has run since, and for another one who asks.
