@@ -6,7 +6,8 @@ Where a storage lists a whole tree in the order of names (S3), the first page of
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from airflow_provider_ckpt.checkpoint.inside import without_inside
@@ -129,6 +130,21 @@ def find_own(store: Store) -> tuple[PackedObjects, tuple[str, ...]]:
             raise
         objects = list_tree(store)[0]
     return without_inside(objects)
+
+
+def find_at_top(store: Store, directories: Iterable[str]) -> tuple[str, ...]:
+    """Which directories at the top of a checkpoint are checkpoints of other queries: at most three requests for each.
+
+    One that cannot be listed is none. Raises StoreError for the top itself.
+    """
+    found = PackedObjects(store.ls()[0].values())
+    for directory in directories:
+        with suppress(StoreError):
+            below = store.ls(directory)[1]
+            for log in _LOGS:
+                if f"{directory}/{log}" in below:
+                    found.add(store.ls(f"{directory}/{log}")[0].values())
+    return without_inside(found)[1]
 
 
 def find_objects(store: Store) -> PackedObjects:

@@ -279,11 +279,13 @@ class CheckpointView:
     def source_offsets(self) -> tuple[tuple[str, str | None, str | None], ...]:
         """Each source of the newest offset log entry: its id, its committed and its planned offset as JSON text.
 
-        An offset is None when the source has none yet, or when the entry was not read. Raises CheckpointFormatError
-        for a damaged entry.
+        An offset is None when the source has none yet, or when the entry was not read. An empty line of an entry is no
+        source. Raises CheckpointFormatError for a damaged entry.
         """
         newest, committed = self.latest_offset_seq, self.latest_committed
-        done = self.offset_seq(committed) if committed is not None and committed in self.planned else None
+        newest = newest.without_empty_lines() if newest else None
+        is_there = committed is not None and committed in self.planned
+        done = self.offset_seq(committed).without_empty_lines() if committed is not None and is_there else None
 
         def text(entry: OffsetSeq | None, source_id: str) -> str | None:
             offset = entry.offset(source_id) if entry else None
@@ -301,7 +303,7 @@ class CheckpointView:
         """
         if self.latest_committed is None or self.latest_committed not in self.planned:
             return None
-        metadata = self.offset_seq(self.latest_committed).metadata
+        metadata = self.offset_seq(self.latest_committed).without_empty_lines().metadata
         return metadata.batch_watermark_ms if metadata else None
 
     @property

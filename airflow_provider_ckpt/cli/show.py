@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from airflow_provider_ckpt.checkpoint.contents import listed_shortly, unknown_names
+from airflow_provider_ckpt.checkpoint.listing import find_at_top
 from airflow_provider_ckpt.checkpoint.observe import closed_by, observe, without_closing
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.cli.light_check import light_check, say_light_check
@@ -50,7 +51,7 @@ def show(location: str, with_confs: bool, storage_options: tuple[str, ...], as_j
         seen = observe(store)
         view, closed = without_closing(seen), closed_by(seen)
         lag = None if asked is None else _lag(view, store, asked, opening(storage_options))
-        document = _summary(view, lag, light_check(seen), is_closed=closed is not None)
+        document = _summary(view, _inside(view, store), lag, light_check(seen), is_closed=closed is not None)
     except CheckpointFormatError as error:
         listed = f"To list all damage: ckpt check --deep {quote(store.location)}"
         error.hint = f"{error.hint.rstrip('.')}. {listed}" if error.hint else listed
@@ -105,9 +106,17 @@ def _facts(document: ShowDocument, last_commit: str | None, *, with_confs: bool)
     ]
     if document["confs"] and not with_confs:
         rows.append(("once-only confs", f"{len(document['confs'])}; --confs lists them"))
+    if document["inside"]:
+        rows.append(("checkpoints of other queries", listed_shortly(f"{name}/" for name in document["inside"])))
     if document["unknown"]:
         rows.append(("not known to ckpt", listed_shortly(document["unknown"])))
     return rows
+
+
+def _inside(view: CheckpointView, store: Store) -> tuple[str, ...]:
+    """The directories at the top that are checkpoints of other queries."""
+    folders = [name for name in view.folders if "/" not in name]
+    return find_at_top(store, folders) if folders else ()
 
 
 def _last_commit(view: CheckpointView) -> str | None:
@@ -144,9 +153,15 @@ def _lag_tables(lag: Sequence[SourceLag]) -> list[Table]:
 
 
 def _summary(
-    view: CheckpointView, lag: Sequence[SourceLag] | None, checked: LightCheckFields, *, is_closed: bool
+    view: CheckpointView,
+    inside: Sequence[str],
+    lag: Sequence[SourceLag] | None,
+    checked: LightCheckFields,
+    *,
+    is_closed: bool,
 ) -> ShowDocument:
     newest = view.latest_offset_seq
+    newest = newest.without_empty_lines() if newest else None
     committed = view.latest_committed
     commit = view.commit(committed) if committed is not None else None
     metadata = newest.metadata if newest else None
@@ -164,7 +179,11 @@ def _summary(
         "last_commit": when(view.committed_at_ms),
         "batch_timestamp": when(metadata.batch_timestamp_ms) if metadata else None,
         "stateful": view.stateful,
-        "unknown": [*unknown_names(view), *(f"{name}/" for name in view.folders if "/" not in name)],
+        "unknown": [
+            *unknown_names(view),
+            *(f"{name}/" for name in view.folders if "/" not in name and name not in inside),
+        ],
+        "inside": list(inside),
         "offset_log_version": newest.version if newest else None,
         "commit_log_version": commit.version if commit else None,
         "sources": [

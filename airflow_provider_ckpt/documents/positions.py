@@ -94,6 +94,7 @@ class ShowDocument(Document):
     batch_timestamp: Annotated[str | None, "when the latest planned batch began (`batchTimestampMs`), ISO 8601"]
     stateful: Annotated[bool, "whether the query is stateful"]
     unknown: Annotated[list[str], "files and directories that ckpt does not know"]
+    inside: Annotated[list[str], "directories at the top that are checkpoints of other queries (CKPT149)"]
     offset_log_version: Annotated[int | None, "format version of the latest offset log entry"]
     commit_log_version: Annotated[int | None, "format version of the latest commit log entry"]
     sources: Annotated[list[SourcePositionFields], "the offsets of each source"]

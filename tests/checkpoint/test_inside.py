@@ -12,8 +12,11 @@ from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.undo.make import make_undo
 from airflow_provider_ckpt.checkpoint.inside import is_inside, without_inside
+from airflow_provider_ckpt.checkpoint.listing import find_at_top
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.checks.inspect import inspect
+from airflow_provider_ckpt.cli import run
+from airflow_provider_ckpt.errors import StoreError
 from airflow_provider_ckpt.rollback.make import make_rollback
 from airflow_provider_ckpt.storage.packed import PackedObjects
 from airflow_provider_ckpt.storage.store import Store
@@ -59,6 +62,27 @@ def test_it_is_named_and_is_no_unknown_file(outer):
     found = {item.code: item for item in inspect(Store.open(str(outer)), deep=True)}
     assert (found["CKPT149"].name, found["CKPT149"].severity) == ("other", "note")
     assert found["CKPT160"].message == "1 files are not known to ckpt: notes.txt"
+
+
+def test_show_says_what_it_is(outer, capsys):
+    (outer / "others").mkdir()
+    (outer / "others/a").touch()
+    assert run(["show", str(outer), "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert (shown["inside"], shown["unknown"]) == (["other"], ["others/"])
+    assert run(["show", str(outer)]) == 0
+    words = " ".join(capsys.readouterr().out.split())
+    assert "checkpoints of other queries │ other/" in words and "not known to ckpt │ others/" in words
+
+
+def test_a_directory_that_cannot_be_listed_is_none(outer, monkeypatch):
+    def refused(store, directory="", *, ls=Store.ls, **more):
+        if directory == "other":
+            raise StoreError("permission denied", location=store.location)
+        return ls(store, directory, **more)
+
+    monkeypatch.setattr(Store, "ls", refused)
+    assert find_at_top(Store.open(str(outer)), ["other"]) == ()
 
 
 def test_damage_of_it_is_none_of_the_outer_one(outer):

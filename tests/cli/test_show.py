@@ -42,3 +42,16 @@ def test_the_confs_are_listed_when_asked_for_and_never_broken(show):
     lines = show("--confs").splitlines()
     assert {f"  {name} = {value}" for name, value in confs.items()} <= set(lines)
     assert not [name for name in confs if name in show()]
+
+
+@pytest.mark.parametrize("line", [2, 3, 4], ids=["in place of the metadata", "before a source", "at the end"])
+def test_an_empty_line_of_an_entry_is_no_source(show, line):
+    whole = json.loads(show("--json"))
+    entry = show.checkpoint / "offsets/7"
+    lines = entry.read_text().splitlines()
+    entry.write_text("\n".join([*lines[: line - 1], "", *lines[line - 1 :], *[""] * (line == 4)]))
+    (show.checkpoint / "offsets/.7.crc").unlink()
+    shown = json.loads(show("--json"))
+    kept = ("sources", "confs", "batch_timestamp", "watermark_ms")
+    assert {key: shown[key] for key in kept} == {key: whole[key] for key in kept}
+    assert "CKPT107" in json.dumps(shown["checked"])
