@@ -68,17 +68,26 @@ def finding_of(twin: Twin, other: FleetRow, *, is_leader: bool) -> Finding:
     """What the row of one of two says of the other one."""
     same = f"{other.location} has the same query id"
     if twin.relation == "rests":
-        batch = twin.row.latest_planned_batch
-        what = (
-            f"{same}, and is still at batch {batch} of this query: a copy, as of a backup"
-            if is_leader
-            else f"{same} and has gone on; this one is still at batch {batch} of it: a copy, as of a backup"
-        )
+        what = f"{same}{_rests(twin, is_leader=is_leader)}"
         return Finding("CKPT159", "note", what, hint=f"Do not start both on one table. {_HINT}")
     table = ", and writes to the same table" if twin.one_table else ""
     what = (
         f"{same}{table}, and both have run since one was copied: their newest batches are not in each other's log"
         if twin.relation == "ran"
-        else f"{same}{table}, and their logs have no batch in common, so it is not known whether both run"
+        else f"{same}{table}, and their offset logs could not be compared, so it is not known whether both have run"
     )
     return Finding("CKPT158", "error" if twin.one_table else "warning", what, hint=_HINT)
+
+
+def _rests(twin: Twin, *, is_leader: bool) -> str:
+    """How far the one that rests is, beside the other one."""
+    batch, newest = twin.row.latest_planned_batch, twin.leader.latest_planned_batch
+    if batch == newest:
+        return f" and {_at(batch)} as well: one is a copy of the other, as of a backup"
+    if is_leader:
+        return f", and {_at(batch, 'is still')} of this query: a copy, as of a backup"
+    return f" and has gone on; this one {_at(batch, 'is still')} of it: a copy, as of a backup"
+
+
+def _at(batch: int | None, verb: str = "is") -> str:
+    return f"{verb} before the first batch" if batch is None else f"{verb} at batch {batch}"
