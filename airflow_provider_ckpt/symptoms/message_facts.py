@@ -24,7 +24,8 @@ _PLACE = re.compile(
     r"/(?:(?P<sink_log>_spark_metadata)(?![\w-])"
     r"|(?P<offsets>offsets)(?=/[.+-]?\d|/?[\s,;'\"\])?]|\.?$)|(?P<commits>commits)(?=/[.+-]?\d|/?[\s,;'\"\])?]|\.?$)"
     r"|(?P<state>state)(?=/\d{1,6}(?:/|\b)|/?[\s,;'\"\])?]|\.?$)"
-    r"|(?P<sources>sources)(?=/[\w-]{1,100}/)|(?P<metadata>metadata)(?![\w/.-]*\w))"
+    r"|(?P<source_files>sources)(?=/\d{1,6}/(?:shard-|_schema_log|rocksdb/))|(?P<sources>sources)(?=/[\w-]{1,100}/)"
+    r"|(?P<metadata>metadata)(?![\w/.-]*\w))"
 )
 #: ``file=/data/ck/offsets/7``, as HDFS says it.
 _KEY = re.compile(r"\A\w{1,20}=(?=/|[a-z][a-z0-9+.-]{0,20}:)")
@@ -101,7 +102,8 @@ def stated_location(message: str) -> str | None:
 def file_in(message: str) -> tuple[str, str] | None:
     """The first file of a checkpoint, or of the log of a file sink, in a message: what it is, and its path.
 
-    What it is: ``offsets``, ``commits``, ``state``, ``sources``, ``metadata`` or ``sink_log``.
+    What it is: ``offsets``, ``commits``, ``state``, ``sources``, ``source_files`` (of a connector), ``metadata`` or
+    ``sink_log``.
     """
     if "/" not in message:
         return None

@@ -74,7 +74,8 @@ _TEMPORARY = r"(?:\.[\w-]{1,80}(?:\.TID\d{1,9})?\.tmp|\.crc)?(?![\w/-])"
 _FILE = re.compile(
     rf"/(?:(?P<offsets>offsets)/\.?\+?\d{{1,18}}{_TEMPORARY}|(?P<commits>commits)/\.?\+?\d{{1,18}}{_TEMPORARY}"
     rf"|(?P<sources>sources)/\d{{1,6}}/(?:offsets/)?\.?\d{{1,18}}(?:\.compact)?{_TEMPORARY}"
-    rf"|(?P<source_files>sources)/\d{{1,6}}/shard-\w{{1,20}}/\.?\d{{1,18}}{_TEMPORARY}"
+    rf"|(?P<source_files>sources)/\d{{1,6}}/(?:(?:shard-\w{{1,20}}|_schema_log[\w-]{{0,100}})/\.?\d{{1,18}}{_TEMPORARY}"
+    r"|rocksdb/(?:logs|SSTs)/[\w.-]{1,200}|rocksdb/\d{1,18}\.zip)"
     rf"|(?P<sink_log>_spark_metadata)/\.?\d{{1,18}}(?:\.compact)?{_TEMPORARY}"
     r"|(?P<state>state)/\d{1,6}/(?:_metadata/|_stateSchema/|\d{1,6}/(?:[\w-]{1,100}/)?(?:"
     r"\.?\d{1,18}(?:_[\w-]{1,80})?\.(?:delta|snapshot|changelog|zip)|_metadata/|(?:SSTs|logs)/|temp-)))"
@@ -87,7 +88,8 @@ class StorageProblem:
 
     Args:
         what: Which of the problems above.
-        place: What the file is: ``offsets``, ``commits``, ``sources``, ``state`` or ``sink_log``.
+        place: What the file is: ``offsets``, ``commits``, ``sources``, ``source_files`` (of a connector), ``state`` or
+            ``sink_log``.
         path: Of the file.
         is_of_spark: Whether a name is one that Spark gives a file until it is whole. Another file may be of the data of
             a query: users have ``exports/offsets/7`` as well, and a storage has the same words for it.

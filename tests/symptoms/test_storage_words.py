@@ -228,7 +228,31 @@ def test_an_object_of_gcs_is_named_in_its_address_or_as_a_parameter(address):
     assert location_in(plain_addresses(text)) == "gs://lake/ck"
 
 
-def test_a_file_that_a_connector_keeps_is_no_entry_of_a_file_source():
-    problem = storage_problem("No such file or directory: s3a://lake/ck/sources/0/shard-commit/4")
-    assert problem is not None
-    assert problem.place == "source_files"
+@pytest.mark.parametrize(
+    "file",
+    [
+        "_schema_log/0", "_schema_log_5f1c-aa/2", "rocksdb/logs/000012.log",
+        "rocksdb/SSTs/12-1c2e.sst", "rocksdb/7.zip",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("storage", MISSING)
+def test_a_file_that_a_connector_keeps_is_no_entry_of_a_file_source(storage, file):
+    root, words = MISSING[storage]
+    text = words.format(f"{root}/sources/0/{file}")
+    problem = storage_problem(text)
+    assert problem is not None and (problem.what, problem.place) == ("missing", "source_files")
+    (item,) = explain([text]).explanations
+    assert (item.certainty, item.text) == ("possible", None)
+    assert item.match.entry is not None and "connector" in item.cause.text
+    assert [command.split()[1] for command in item.commands] == ["check", "show"]
+
+
+def test_a_file_of_kinesis_that_a_storage_misses_is_named_as_one():
+    """In Spark's own words it is proven: the page of the connector has them."""
+    (item,) = explain(["No such file or directory: s3a://lake/ck/sources/0/shard-commit/4"]).explanations
+    assert item.certainty == "possible" and item.doubt is not None and "the shards of Kinesis" in item.doubt
+
+
+@pytest.mark.parametrize("path", ["sources/0/rocksdb/a/b", "sources/a/rocksdb/logs/1.log", "src/0/shard-commit/4"])
+def test_what_no_connector_names_so_is_not_known(path):
+    assert storage_problem(f"No such file or directory: s3a://lake/ck/{path}") is None
