@@ -11,18 +11,22 @@ from airflow_provider_ckpt.backup.take import take_backup
 from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.undo.make import make_undo
+from airflow_provider_ckpt.checkpoint import listing
+from airflow_provider_ckpt.checkpoint import observe as observe_module
 from airflow_provider_ckpt.checkpoint.inside import is_inside, without_inside
 from airflow_provider_ckpt.checkpoint.listing import find_at_top
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.checks.inspect import inspect
 from airflow_provider_ckpt.cli import run
-from airflow_provider_ckpt.errors import StoreError
+from airflow_provider_ckpt.errors import PlanError, StoreError
 from airflow_provider_ckpt.rollback.make import make_rollback
 from airflow_provider_ckpt.storage.packed import PackedObjects
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.storage.stored_object import StoredObject
 from tests.backup_lab import files
 from tests.kafka_checkpoint import commit_batch
+
+WORDS = {"query_is_stopped": True, "accept_sink": ("unknown", "skipped"), "quiet_s": 0}
 
 
 def listed(*names: str) -> PackedObjects:
@@ -97,13 +101,40 @@ def test_its_query_may_run_while_the_outer_one_is_rolled_back_and_that_is_undone
     assert "Checkpoints of other queries are inside this one, and are not changed: other." in plan.warnings
     commit_batch(outer / "other", 5, json.dumps({"logOffset": 5}))
     before, whole = files(outer / "other"), files(outer)
-    words = {"query_is_stopped": True, "accept_sink": ("unknown", "skipped"), "quiet_s": 0}
-    apply(plan, stores, **words)
+    apply(plan, stores, **WORDS)
     assert observe(stores.checkpoint).latest_committed == 2 and files(outer / "other") == before
     undo = make_undo(stores)
     commit_batch(outer / "other", 6, json.dumps({"logOffset": 6}))
-    apply(undo, stores, **words)
+    apply(undo, stores, **WORDS)
     assert {name: data for name, data in files(outer).items() if name in whole} == whole
+
+
+@pytest.fixture
+def as_earlier(outer, monkeypatch):
+    """A rollback by a version that took the files of the inner checkpoint for its own; and what was there before."""
+    stores, whole = Stores(Store.open(str(outer))), files(outer)
+    with monkeypatch.context() as earlier:
+        for module in (observe_module, listing):
+            earlier.setattr(module, "without_inside", lambda objects: (objects, ()))
+        apply(make_rollback(stores, 2), stores, **WORDS)
+    return stores, whole
+
+
+def test_a_change_of_an_earlier_version_is_undone(as_earlier, outer):
+    stores, whole = as_earlier
+    apply(make_undo(stores), stores, **WORDS)
+    assert {name: data for name, data in files(outer).items() if name in whole} == whole
+
+
+@pytest.mark.parametrize("name", ["commits/1", "other/commits/1"])
+def test_it_is_refused_when_what_that_left_alone_has_changed(as_earlier, outer, name):
+    """The digest is over all of it, so which checkpoint has run on is not known."""
+    stores, _ = as_earlier
+    (outer / name).write_text("v1\n{}")
+    there = files(outer)
+    with pytest.raises(PlanError, match=rf"are no longer the same \(in \S+ the files {name} were written since"):
+        make_undo(stores)
+    assert files(outer) == there
 
 
 def test_a_backup_leaves_it_out_and_says_so(outer, tmp_path):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from airflow_provider_ckpt.change.facts import Place, Spot, is_table, kept_objects, names_after
 from airflow_provider_ckpt.change.requirements import KeptObjects, KeptSinkLog, SameQuery
@@ -10,6 +10,7 @@ from airflow_provider_ckpt.change.undo.left import After
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.layout import main_name
 from airflow_provider_ckpt.errors import PlanError
+from airflow_provider_ckpt.storage.stored_object import StoredObject
 
 #: Files that a refusal names.
 _NAMED = 3
@@ -38,7 +39,10 @@ def require_kept(after: After, dropped: Collection[Spot]) -> tuple[str, ...]:
             case SameQuery():
                 found = after.view.query_id or "none"
             case KeptObjects():
-                found, newcomers = _kept_but_for_newcomers(after, requirement, touched)
+                found, newcomers = _kept_but_for_newcomers(after, after.view.objects, requirement, touched)
+                if found != requirement.expected and after.inside:  # as an earlier version has counted them
+                    whole = {**after.view.objects, **after.inside}
+                    found, newcomers = _kept_but_for_newcomers(after, whole, requirement, touched)
             case KeptSinkLog():
                 found = kept_objects(after.objects("sink"), (name for at, name in touched if at == "sink"))
             case _:
@@ -48,7 +52,9 @@ def require_kept(after: After, dropped: Collection[Spot]) -> tuple[str, ...]:
     return newcomers
 
 
-def _kept_but_for_newcomers(after: After, requirement: KeptObjects, touched: set[Spot]) -> tuple[str, tuple[str, ...]]:
+def _kept_but_for_newcomers(
+    after: After, objects: Mapping[str, StoredObject], requirement: KeptObjects, touched: set[Spot]
+) -> tuple[str, tuple[str, ...]]:
     """The digest of what the change left alone, without what came since and may stay when it is so right.
 
     A query uploads tables before the zip that names them, and each under a name with a new UUID. Those of the batches
@@ -59,12 +65,12 @@ def _kept_but_for_newcomers(after: After, requirement: KeptObjects, touched: set
     tables: tuple[str, ...] = ()
     if after.done.rules.adds_batch:  # only Spark names its tables, so the plan has no word on any
         tables = tuple(name for name in younger(after, "checkpoint", touched) if is_table(name))
-        names |= names_after(after.view.objects, after.done.last_kept)
-    found = kept_objects(after.view.objects, names)
+        names |= names_after(objects, after.done.last_kept)
+    found = kept_objects(objects, names)
     if found == requirement.expected:
         return found, tables
     newcomers = tuple(name for name in younger(after, "checkpoint", touched) if _may_stay(name))
-    found = kept_objects(after.view.objects, names.union(newcomers))
+    found = kept_objects(objects, names.union(newcomers))
     return found, newcomers if found == requirement.expected else ()
 
 
@@ -86,6 +92,9 @@ def _changed(after: After, requirement: SameQuery | KeptObjects | KeptSinkLog, t
     if not after.objects(place):
         return f"{where} was removed or emptied"
     young = [name for name in younger(after, place, touched) if not _may_stay(name)]
+    if not young and place == "checkpoint":
+        since = after.done.planned_at_ms
+        young = sorted(name for name, stored in after.inside.items() if (stored.modified_ms or 0) > since)
     if not young:
         return f"in {where} files were removed, or files were added that are older than the {after.done.called}"
     more = f" and {len(young) - _NAMED} more" if len(young) > _NAMED else ""

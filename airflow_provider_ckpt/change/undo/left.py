@@ -23,6 +23,8 @@ class After:
         sink_log: The log of the sink when the change trimmed it.
         saved: What the change has saved, by where it was.
         texts: The saved content of what it has given another content, by where that is.
+        inside: Files of the checkpoints of other queries inside. Plans of earlier versions have them in the digest of
+            what the change leaves alone.
     """
 
     done: Plan
@@ -30,6 +32,7 @@ class After:
     sink_log: SinkLog | None
     saved: Mapping[Spot, Saved]
     texts: Mapping[Spot, str] = field(default_factory=dict)
+    inside: Mapping[str, StoredObject] = field(default_factory=dict)
 
     @property
     def is_overtaken(self) -> bool:

@@ -19,6 +19,7 @@ from airflow_provider_ckpt.change.resume import Said, find_interrupted
 from airflow_provider_ckpt.change.undo.left import After
 from airflow_provider_ckpt.change.undo.plan import Undo, judge_undo
 from airflow_provider_ckpt.checkpoint.find_restart_set import operator_names
+from airflow_provider_ckpt.checkpoint.inside import is_inside
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.checkpoint.read_unmoved import read_unmoved
 from airflow_provider_ckpt.clock import now_ms
@@ -118,7 +119,15 @@ def _observe_undo(done: Plan, stores: Stores) -> Undo:
     sink_log = read_file_sink(stores.place("sink")) if done.sink else None
     record = stores.record(done.plan_id)
     replaced = [action for action in done.actions if isinstance(action, Replace)]
-    after = After(done, view, sink_log, stage.saved_objects(record), stage.saved_texts(record, replaced))
+    inside = stores.checkpoint.find() if view.inside else {}
+    after = After(
+        done,
+        view,
+        sink_log,
+        stage.saved_objects(record),
+        stage.saved_texts(record, replaced),
+        {name: stored for name, stored in inside.items() if is_inside(name, view.inside)},
+    )
     return judge_undo(after, {(place, name): stores.place(place).sha256(name)[1] for place, name in after.to_hash()})
 
 
