@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import os
 import random
+import subprocess
+import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -22,8 +24,15 @@ from tests.operators.changes import (
     CHANGES,
     Change,
     forge,
+    made,
+    prune,
+    repartition,
+    reset,
+    restore,
+    rollback,
     stage,
     status_of,
+    undo,
 )
 from tests.postgres import cluster
 from tests.repartition.forged_spark import GOLDEN
@@ -130,6 +139,19 @@ class Run:
         body = {"dry_run": False, "only_failed": False, "dag_run_id": self.run_id, "task_ids": ["it"], **more}
         self.stack.request("POST", f"/api/v2/dags/{self.dag}/clearTaskInstances", body)
 
+    def ends(self) -> str:
+        """What its last try says, or is refused with."""
+        if self.wait("success", "failed")["state"] == "success":
+            return self.says()
+        path = f"/dags/{self.dag}/dagRuns/{self.run_id}/taskInstances/it/xcomEntries/error"
+        return str(self.stack.get(path)["value"]["error"]["code"])
+
+    def typed(self) -> int:
+        """The exit code of the command that a person types for the same change."""
+        words = [*TYPED[self.change], str(self.home / "orders"), "--execute", "--i-know-it-is-stopped"]
+        command = [Path(sys.executable).with_name("ckpt"), *words, "--quiet-period", "0", "--accept-sink", "unknown"]
+        return subprocess.run(command, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True).returncode
+
     def is_one_change(self) -> None:
         """Hold that the change was made once."""
         assert self.change.is_there(self.home) == self.runs.expect(self.change)[1], str(self)
@@ -139,6 +161,19 @@ class Run:
 DONE = {stage: ""}
 #: A try that is under way, or has ended.
 STATES = ("running", "up_for_retry", "success")
+#: How another run of the DAG ends that wants the same: what it says, or is refused with. A backup is another one then.
+#: What only adds files, or removes those that nobody needs, it may do beside the first: each file is there once.
+BESIDE = {
+    undo: ("PLAN_REFUSED",),  # it would take back the change before
+    **dict.fromkeys((rollback, repartition), ("already_applied",)),
+    **dict.fromkeys((restore, prune), ("applied", "already_applied")),
+    reset: ("applied",),  # it moves as far once more
+    stage: ("",),
+}
+#: The exit code of a command that finds another change under way.
+BUSY = 4
+#: What a person types who wants the same.
+TYPED = {undo: ["undo"], rollback: ["rollback", "--to-batch", "3"]}
 
 
 def cleared_in_vain(started: Iterable[Run]) -> None:
@@ -222,3 +257,24 @@ def test_whatever_else_befalls_a_task_it_is_one_change(runs, way):
         run.wait("success")
         run.is_one_change()
     cleared_in_vain(started)
+
+
+def test_two_runs_of_a_dag_and_a_person_at_once(runs):
+    """One run waits before a write, another run of the DAG and a command want the same, and the first goes on."""
+    drawn = random.Random(f"{SEED} at once")
+    pairs = []
+    for change in BESIDE:
+        writes, _ = runs.expect(change)
+        home = runs.make(change, "at-once")
+        first = runs.start(change, home, [("waits", drawn.randint(writes // 3, writes - 2))])
+        first.waits()
+        pairs.append((first, runs.start(change, home, [])))
+    for first, second in pairs:
+        second.wait("up_for_retry", "success", "failed")
+        assert first.change not in TYPED or first.typed() == BUSY
+        first.goes_on()
+    for first, second in pairs:
+        first.wait("success")
+        assert second.ends() in BESIDE[first.change], str(second)
+    assert [first.home for first, _ in pairs if len(made(first.home)) > 1 and first.change is reset] != []
+    cleared_in_vain(first for first, _ in pairs if first.change is not reset)
