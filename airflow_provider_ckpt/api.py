@@ -59,17 +59,24 @@ from airflow_provider_ckpt.repartition.make import make_repartition
 from airflow_provider_ckpt.report.fleet_tables import fleet_tables
 from airflow_provider_ckpt.report.tables import fleet_table, render
 from airflow_provider_ckpt.reset.make import make_reset
+from airflow_provider_ckpt.reset.make_seed import make_seed, parse_positions, positions_of
 from airflow_provider_ckpt.reset.request import parse_goal
 from airflow_provider_ckpt.reset.resolve_delta import DeltaAim
 from airflow_provider_ckpt.reset.resolve_iceberg import IcebergAim
 from airflow_provider_ckpt.reset.resolve_kafka import KafkaAim
+from airflow_provider_ckpt.reset.write_seed import write_seed
 from airflow_provider_ckpt.restart.deploy import DeploySpec, declare, parse_deploy, parse_deploy_file
 from airflow_provider_ckpt.restart.forecast import Forecast, forecast
 from airflow_provider_ckpt.restart.gate import forecast_restart
 from airflow_provider_ckpt.rollback.goal import ToBackup, ToBatch, ToOffsets, ToTimestamp, ToWatermark
 from airflow_provider_ckpt.rollback.make import make_rollback
+from airflow_provider_ckpt.salvage.make import make_salvage
+from airflow_provider_ckpt.sink_repair.decision import parse_decisions
+from airflow_provider_ckpt.sink_repair.make import make_repair
 from airflow_provider_ckpt.sinks.declared import DeclaredSink, parse_sink
 from airflow_provider_ckpt.sinks.effects import SinkEffect
+from airflow_provider_ckpt.source_changes.make import make_source_change
+from airflow_provider_ckpt.source_changes.request import parse_change as parse_source_change
 from airflow_provider_ckpt.sources.ask_kafka import KafkaBroker
 from airflow_provider_ckpt.spark import deploy_of
 from airflow_provider_ckpt.storage.store import Store
@@ -145,24 +152,32 @@ __all__ = [
     "list_backups",
     "make_fence",
     "make_prune",
+    "make_repair",
     "make_repartition",
     "make_reset",
     "make_restore",
     "make_rollback",
+    "make_salvage",
+    "make_seed",
+    "make_source_change",
     "make_undo",
     "match_queries",
     "observe",
     "open_sinks",
     "outcomes",
+    "parse_decisions",
     "parse_deploy",
     "parse_deploy_file",
     "parse_duration_ms",
     "parse_goal",
     "parse_known",
+    "parse_positions",
     "parse_scope",
     "parse_sink",
+    "parse_source_change",
     "parse_time_ms",
     "poll_progress",
+    "positions_of",
     "prune",
     "put_fence",
     "read_bookmarks",
@@ -175,4 +190,5 @@ __all__ = [
     "text_of",
     "trouble_text",
     "verify_backup",
+    "write_seed",
 ]

@@ -208,7 +208,8 @@ def parameters(name: str) -> set[str]:
 
 #: What operators, sensors and triggers have in common.
 ABSTRACT = {"CheckpointOperator", "CheckpointChangeOperator", "CheckpointSensor", "CheckpointPositionSensor"}
-ABSTRACT |= {"CheckpointPositionTrigger"}
+ABSTRACT |= {"CheckpointPositionTrigger", "CheckpointNewPlaceOperator"}
+ABSTRACT |= {"CheckpointTrimmingOperator", "CheckpointFencingOperator"}
 
 
 def test_the_reference_has_every_airflow_class():

@@ -73,7 +73,8 @@ def apply(
     accept_sink: str | Collection[str] = (),
     approved_by: str = "",
 ) -> Receipt:
-    """Carry out a plan that changes a checkpoint in place: a rollback, a repartition, a reset or an undo.
+    """Carry out a plan that changes a checkpoint in place: a rollback, a repartition, a reset, a change of
+    sources, a salvage, a repair or an undo.
 
     Args:
         plan: What to do.

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from airflow_provider_ckpt.change import journal
+from airflow_provider_ckpt.change.find_done import find_done
 from airflow_provider_ckpt.change.journal import Record
+from airflow_provider_ckpt.change.kinds import Kind
+from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.checkpoint.find_records import records_of
 from airflow_provider_ckpt.codec import layout
@@ -27,15 +30,27 @@ def find_written(target: Store, is_same: Callable[[Plan], bool]) -> Record | Non
     return None
 
 
-def find_own_begun(target: Store, by: str, asked: str) -> Record | None:
-    """The restore that the same task has begun here and that was killed on its way; what it wrote is still there.
+def find_own_begun(target: Store, kind: Kind, by: str, asked: str) -> Record | None:
+    """The restore or seed that the same task has begun here and that was killed on its way; what it wrote is there.
 
     Raises StoreError when a record cannot be read.
     """
     if not any(target.ls()):
         return None
-    own = [item for item in _survey(target) if (item.plan.kind, item.by, item.asked) == ("restore", by, asked)]
+    own = [item for item in _survey(target) if (item.plan.kind, item.by, item.asked) == (kind, by, asked)]
     return own[-1] if own and own[-1].state == "planned" else None
+
+
+def find_own_done(target: Store, kind: Kind, by: str, asked: str) -> Record | None:
+    """The restore or seed that the same task has carried out, while its checkpoint is there.
+
+    Raises StoreError when a record cannot be read.
+    """
+    try:
+        done = find_done(Stores(target), kind, by, asked)
+    except PlanError:  # no records can be beside a whole bucket
+        return None
+    return done if done is not None and is_in_place(done.plan, target) else None
 
 
 def find_made(plan: Plan, target: Store) -> Record | None:

@@ -11,6 +11,7 @@ from airflow_provider_ckpt.backup import restore as restore_module
 from airflow_provider_ckpt.backup.catalog import LATEST, find_backup, nothing_found, survey_backups
 from airflow_provider_ckpt.backup.make_restore import fork_id, make_restore
 from airflow_provider_ckpt.backup.patience import COMMIT_WAIT_S
+from airflow_provider_ckpt.backup.put_origin_fence import fence_origin
 from airflow_provider_ckpt.backup.relocation import PathRule, parse_path_rule
 from airflow_provider_ckpt.backup.retention import date_warnings
 from airflow_provider_ckpt.backup.take import BackupPlan, plan_of_backup, take_backup
@@ -18,7 +19,7 @@ from airflow_provider_ckpt.backup.verify import verify_backup
 from airflow_provider_ckpt.change.open_sinks import open_sinks, sinks_of
 from airflow_provider_ckpt.change.places import Stores, require_own_place
 from airflow_provider_ckpt.cli.change_output import report_change
-from airflow_provider_ckpt.cli.in_place import fence_origin, waiting_for_batch
+from airflow_provider_ckpt.cli.in_place import tell_user, waiting_for_batch
 from airflow_provider_ckpt.cli.options import (
     DURATION,
     accepting,
@@ -364,7 +365,7 @@ def restore(
     receipt = None
     if execute:
         if fence:
-            fence_origin(source, plan, opening(storage_options), wait_s)
+            fence_origin(source, plan, opening(storage_options), by=user_and_host(), wait_s=wait_s, tell=tell_user)
         with progress_bar("restoring") as on_step:
             receipt = restore_module.restore(
                 plan,

@@ -6,7 +6,7 @@ import click
 
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.cli.change_output import report_change
-from airflow_provider_ckpt.cli.in_place import waiting_for_batch
+from airflow_provider_ckpt.cli.in_place import tell_user, waiting_for_batch
 from airflow_provider_ckpt.cli.options import (
     directories,
     examples,
@@ -16,7 +16,6 @@ from airflow_provider_ckpt.cli.options import (
     triggered,
     user_and_host,
 )
-from airflow_provider_ckpt.cli.render import say
 from airflow_provider_ckpt.fence.make import make_fence
 from airflow_provider_ckpt.fence.put_fence import put_fence
 
@@ -67,6 +66,6 @@ def fence(
         trigger=trigger,
         wait_s=wait_s,
         break_lock=break_lock,
-        tell=lambda text: say(text, err=True),
+        tell=tell_user,
     )
     report_change(plan, receipt, as_json=as_json)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from shlex import quote
 from typing import Any
 
 import click
 
-from airflow_provider_ckpt.backup.catalog import find_backup
 from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.find_done import find_applied, receipt_of
 from airflow_provider_ckpt.change.kinds import Kind
@@ -28,11 +26,8 @@ from airflow_provider_ckpt.cli.options import (
 )
 from airflow_provider_ckpt.cli.plan_files import read_plan, write_plan
 from airflow_provider_ckpt.cli.render import progress_bar, say
-from airflow_provider_ckpt.errors import CheckpointError
-from airflow_provider_ckpt.fence.make import find_fence, is_interrupted
-from airflow_provider_ckpt.fence.plan import is_closing
-from airflow_provider_ckpt.fence.put_fence import WAIT_S, put_fence
-from airflow_provider_ckpt.fence.refusals import refuse_flow
+from airflow_provider_ckpt.fence.put_fence import WAIT_S
+from airflow_provider_ckpt.fence.put_first import plan_behind
 from airflow_provider_ckpt.storage.store import Store
 
 
@@ -68,11 +63,6 @@ def waiting_for_batch(command: Command) -> Command:
     )(command)
 
 
-def _asked_of(how: Mapping[str, Any]) -> dict[str, Any]:
-    """What a fence needs to know of how a change is carried out."""
-    return {name: how[name] for name in ("execute", "plan_out", "break_lock", "query_is_stopped")}
-
-
 def planned_behind(
     make: Callable[[bool], Plan],
     stores: Stores,
@@ -84,7 +74,7 @@ def planned_behind(
 ) -> tuple[Plan, bool]:
     """The plan of a change, behind a fence where one is asked for; and whether it is.
 
-    Nothing is fenced for a change that was carried out already.
+    Raises a usage error for a plan that would be written without the fence that it needs.
 
     Args:
         make: Makes the plan, behind the fence that is there or without one.
@@ -94,66 +84,35 @@ def planned_behind(
         trigger: The trigger of the query.
         how: The options by which the change is carried out.
     """
-    if fence and how["execute"]:
-        with suppress(CheckpointError):  # a query that runs, for example: behind the fence it does not
-            plan = make(False)
-            if find_applied(plan, stores) is not None:
-                return plan, False
-    fenced = _fence_first(stores, fence=fence, wait_s=wait_s, trigger=trigger, **_asked_of(how))
-    return make(fenced), fenced
-
-
-def _fence_first(
-    stores: Stores,
-    *,
-    fence: bool,
-    wait_s: float,
-    trigger: str | None,
-    execute: bool,
-    plan_out: str | None,
-    break_lock: bool,
-    query_is_stopped: bool,
-) -> bool:
-    """Put the fence that a change asks for, when it is carried out; whether the change is planned behind one.
-
-    An interrupted change is completed as it was begun. Raises a usage error for a plan that would be written without
-    the fence that it needs.
-    """
     if not fence:
-        return False
-    if query_is_stopped:
+        return make(False), False
+    if how["query_is_stopped"]:
         raise click.UsageError("--fence is in place of --i-know-it-is-stopped; give one of them")
-    refuse_flow(stores.checkpoint.location)
-    if is_interrupted(stores):
-        return False
-    if not execute:
-        there = find_fence(stores)
-        if there is not None and not is_closing(there):
-            return True
-        if plan_out:
+
+    def unfenced() -> None:
+        if how["plan_out"]:
             raise click.UsageError(
                 "a plan is written behind a fence that is there; put it first: "
                 f"ckpt fence {quote(stores.checkpoint.location)} --execute"
             )
-        say("With --execute the checkpoint is fenced first, and the plan is made anew behind the fence.", err=True)
-        return False
-    _, receipt = put_fence(
+        tell_user("With --execute the checkpoint is fenced first, and the plan is made anew behind the fence.")
+
+    return plan_behind(
+        make,
         stores,
+        acts=how["execute"],
+        unfenced=unfenced,
         by=user_and_host(),
         trigger=trigger,
         wait_s=wait_s,
-        break_lock=break_lock,
-        tell=lambda text: say(text, err=True),
+        break_lock=how["break_lock"],
+        tell=tell_user,
     )
-    say(f"The checkpoint is fenced behind batch {receipt.batch_id}.", err=True)
-    return True
 
 
-def fence_origin(root: Store, plan: Plan, opener: Callable[[str], Store], wait_s: float) -> None:
-    """Fence the checkpoint that a backup was taken from, before another query goes on from its positions."""
-    origin = opener(find_backup(root, plan.backup_id or "").location)
-    _, receipt = put_fence(Stores(origin), by=user_and_host(), wait_s=wait_s, tell=lambda text: say(text, err=True))
-    say(f"{origin.location}, which the backup was taken from, is fenced behind batch {receipt.batch_id}.", err=True)
+def tell_user(text: str) -> None:
+    """Say on stderr what is being waited for."""
+    say(text, err=True)
 
 
 def read_own(path: str, kind: Kind, stores: Stores) -> tuple[Plan, Stores]:
@@ -198,7 +157,7 @@ def carry_out(
                 quiet_s=quiet_s,
                 break_lock=break_lock,
                 on_step=on_step,
-                tell=lambda text: say(text, err=True),
+                tell=tell_user,
                 accept_sink=accept_sink,
                 approved_by=approved_by or "",
             )

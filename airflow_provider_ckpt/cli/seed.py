@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 
 from airflow_provider_ckpt.change.open_sinks import open_sinks, sinks_of
@@ -27,7 +25,7 @@ from airflow_provider_ckpt.cli.options import (
 )
 from airflow_provider_ckpt.cli.plan_files import read_plan, require_alone, require_consistent, write_plan
 from airflow_provider_ckpt.cli.render import progress_bar
-from airflow_provider_ckpt.reset.make_seed import Given, given_positions, make_seed, positions_of
+from airflow_provider_ckpt.reset.make_seed import Given, make_seed, parse_positions, positions_of
 from airflow_provider_ckpt.reset.seed_plan import MOST_BATCHES
 from airflow_provider_ckpt.reset.write_seed import write_seed
 from airflow_provider_ckpt.sinks.declared import parse_sink
@@ -159,6 +157,7 @@ def _given(origin: Store | None, batch_id: int | None, at_ms: int | None, offset
         value = parse_json(offsets or "")
     except ValueError as error:
         raise click.BadParameter(f"not JSON: {error}", param_hint="--offsets") from None
-    if not isinstance(value, dict) or not value:
-        raise click.BadParameter("give a JSON object by source id", param_hint="--offsets")
-    return given_positions({key: json.dumps(offset, separators=(",", ":")) for key, offset in value.items()})
+    try:
+        return parse_positions(value)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--offsets") from None

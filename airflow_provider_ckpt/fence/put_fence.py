@@ -8,6 +8,7 @@ right from what is there, or refuses to start from a checkpoint that is closed.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from airflow_provider_ckpt.change import journal
@@ -53,6 +54,7 @@ class _Run:
 
     stores: Stores
     by: str
+    asked: str
     trigger: str | None
     wait_s: float
     settle_s: float
@@ -60,14 +62,20 @@ class _Run:
     lock: Held
 
 
+def nothing() -> None:
+    """What is required by default."""
+
+
 def put_fence(
     stores: Stores,
     *,
     by: str = "",
+    asked: str = "",
     trigger: str | None = None,
     wait_s: float = WAIT_S,
     settle_s: float | None = None,
     break_lock: bool = False,
+    require: Callable[[], None] = nothing,
     tell: Tell = silent,
 ) -> tuple[Plan, Receipt]:
     """Fence a checkpoint, or find that it is fenced.
@@ -75,10 +83,12 @@ def put_fence(
     Args:
         stores: Where.
         by: Who does it, for ``ckpt history``: a task of a DAG run, or user and host.
+        asked: What was asked for, as for :func:`~airflow_provider_ckpt.change.apply.apply`.
         trigger: The trigger of the query; ``realTime`` and ``continuous`` cannot be fenced.
         wait_s: Seconds to wait for the commit of the batch in flight.
         settle_s: Seconds after which the entry is read again; None for what the storage needs.
         break_lock: Remove the lock of another run, which the user knows has ended.
+        require: Called when no other change is running, before anything is written; what it raises ends the call.
         tell: Told what is being waited for.
 
     Returns:
@@ -89,13 +99,23 @@ def put_fence(
         CheckpointBusyError: The batch in flight was not committed in time, or the query was faster at every try, or
             another change is running. Nothing is left behind.
     """
-    require_names(stores.checkpoint.location, by=by)
+    require_names(stores.checkpoint.location, by=by, asked=asked)
     require_planned_first(stores.checkpoint.location, trigger or "")
     settle_s = (SETTLE_ON_DISK_S if stores.checkpoint.is_local else SETTLE_S) if settle_s is None else settle_s
     with locked(stores.checkpoint, _LOCK, by, undo=stores.undo, break_lock=break_lock) as lock:
         require_alone(stores)
+        require()
         stores.checkpoint.settle(layout.OFFSETS)
-        run = _Run(stores, by, trigger, wait_s, settle_s, tell, lock)
+        run = _Run(
+            stores=stores,
+            by=by,
+            asked=asked,
+            trigger=trigger,
+            wait_s=wait_s,
+            settle_s=settle_s,
+            tell=tell,
+            lock=lock,
+        )
         started_ms = now_ms()
         for _ in range(TRIES):
             found = find_fence(stores)
@@ -252,7 +272,8 @@ def _begin(run: _Run, plan: Plan) -> None:
     require_access(stores, [fence_of(plan)], plan.called)
     run.lock.require_mine()
     number = journal.next_number(stores.checkpoint, stores.undo)
-    journal.begin(record, plan, by=run.by, at_ms=now_ms(), from_batch=committed_before(plan), number=number)
+    begun = committed_before(plan)
+    journal.begin(record, plan, by=run.by, at_ms=now_ms(), from_batch=begun, number=number, asked=run.asked)
     journal.write_saved(record, 0, {})
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
 import re
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from airflow.providers.common.compat.sdk import BaseOperator
@@ -171,6 +173,11 @@ def text_of(value: Any) -> Any:
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
+def is_nothing(value: object) -> bool:
+    """Whether an argument says nothing: a template makes a text of what was not given."""
+    return value is None or value in ("", "None")
+
+
 def texts_of(name: str, value: Any) -> tuple[str, ...]:
     """Texts of an argument: a list, or one text, which is one and never its letters. Raises CheckpointError."""
     given = [value] if isinstance(value, str) and value else value or ()
@@ -196,6 +203,27 @@ def digest_of(task: CheckpointOperator, how: Collection[str]) -> str:
     fields = {name: getattr(task, name) for name in type(task).template_fields if name not in how}
     said = {name: text_of(value) for name, value in fields.items() if value or (value == 0 and value is not False)}
     return hashlib.sha256(json.dumps(said, sort_keys=True, default=str).encode()).hexdigest()[:16]
+
+
+def word_of(word: Any, context: Any) -> Any:
+    """What ``query_is_stopped`` of a task says: True or False, or a callable without arguments that returns it.
+
+    A callable gets Airflow's context where it has a parameter ``context``, or one without a default; it is called only
+    when the plan is made.
+    """
+    if not callable(word):
+        return word
+    try:
+        taken = inspect.signature(word).parameters
+    except (TypeError, ValueError):  # of some callables nobody can tell
+        return word
+    named = taken.get("context")
+    if named is not None and named.kind is named.VAR_KEYWORD:
+        return partial(word, **context)
+    if named is not None and named.kind is not named.POSITIONAL_ONLY:
+        return partial(word, context=context)
+    placed = [item for item in taken.values() if item.kind in (item.POSITIONAL_ONLY, item.POSITIONAL_OR_KEYWORD)]
+    return partial(word, context) if placed and placed[0].default is placed[0].empty else word
 
 
 def task_of(context: Any) -> str:

@@ -20,6 +20,8 @@ from airflow_provider_ckpt.change.kinds import Kind
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.errors import CheckpointError, PlanError
+from airflow_provider_ckpt.fence.put_fence import WAIT_S
+from airflow_provider_ckpt.fence.put_first import plan_behind
 from airflow_provider_ckpt.hooks.checkpoint import airflow_errors, duration_ms_of, require_flags
 from airflow_provider_ckpt.lineage.datasets import Named, declared_sinks, declared_sources
 from airflow_provider_ckpt.operators.base import (
@@ -31,10 +33,12 @@ from airflow_provider_ckpt.operators.base import (
     task_of,
     text_of,
     value_of,
+    word_of,
     words,
 )
 from airflow_provider_ckpt.report.tables import plan_tables
 from airflow_provider_ckpt.sinks.declared import DeclaredSink, parse_sink
+from airflow_provider_ckpt.untrusted.fields import require_flag
 
 if TYPE_CHECKING:
     from airflow_provider_ckpt.documents.tasks import ChangeResultDocument
@@ -52,7 +56,7 @@ class CheckpointChangeOperator(CheckpointOperator):
     :param plan: The plan that another task made with ``plan_only`` and a person has approved (its XCom ``plan``).
         Exactly this plan is applied; it is refused when the checkpoint has changed since.
     :param query_is_stopped: True states that no query writes to the checkpoint; or a callable that returns whether it
-        is so.
+        is so. It gets Airflow's context where it has a parameter ``context``, or one without a default.
     :param sink: The sink of the query: ``file:``, ``delta:``, ``iceberg:``, ``hudi:`` or ``history:`` with its URI,
         ``kafka``, ``foreachBatch``; without it the sink effect is unknown.
     :param accept_sink: Sink effects that are accepted, by name: ``duplicated``, ``skipped``, ``unknown``, ``stops``,
@@ -88,7 +92,7 @@ class CheckpointChangeOperator(CheckpointOperator):
         self,
         *,
         plan: Any = None,
-        query_is_stopped: bool | Callable[[], bool] = False,
+        query_is_stopped: bool | Callable[..., bool] = False,
         sink: str | None = None,
         accept_sink: str | Sequence[str] | None = None,
         approved_by: str | None = None,
@@ -115,7 +119,7 @@ class CheckpointChangeOperator(CheckpointOperator):
         self.plan_only = plan_only
         self.expected_plan = expected_plan
         #: Who asks, once the task runs, as records say it.
-        self._by = ""
+        self.by = ""
 
     def execute(self, context: Any) -> ChangeResultDocument:
         """Plan, log the plan, and carry it out."""
@@ -124,7 +128,7 @@ class CheckpointChangeOperator(CheckpointOperator):
             if not callable(self.query_is_stopped):  # which is called once the plan is made
                 ask_word(self.query_is_stopped, "")
             self.require_arguments()
-            self._by = by = task_of(context)
+            self.by = by = task_of(context)
             if self.plan_only:
                 return self._plan(context)
             stores = self.stores()
@@ -153,7 +157,7 @@ class CheckpointChangeOperator(CheckpointOperator):
                 stores,
                 by=by,
                 asked=self.asked,
-                query_is_stopped=self.query_is_stopped,
+                query_is_stopped=word_of(self.query_is_stopped, context),
                 quiet_s=self._quiet_s(),
                 break_lock=self.break_lock,
                 tell=self.log.info,
@@ -226,8 +230,8 @@ class CheckpointChangeOperator(CheckpointOperator):
         A plan is carried out by another task of the DAG run, so a task that only plans is one with its whole run.
         """
         if self.plan_only:
-            return by.rpartition("/")[0] != self._by.rpartition("/")[0]
-        return by != self._by
+            return by.rpartition("/")[0] != self.by.rpartition("/")[0]
+        return by != self.by
 
     # --- what is shared --------------------------------------------------------------------------------------------
 
@@ -249,6 +253,82 @@ class CheckpointChangeOperator(CheckpointOperator):
         return plan, stores.for_plan(plan, self.store)
 
 
+class CheckpointTrimmingOperator(CheckpointChangeOperator):
+    """What the operators have in common that may remove batches from a file sink's log.
+
+    :param trim_sink_log: Remove the dropped batches from the file sink's log as well.
+    """
+
+    def __init__(self, *, trim_sink_log: bool | str = False, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.trim_sink_log = trim_sink_log
+
+    def require_arguments(self) -> None:
+        """Raise CheckpointError for a flag that is none."""
+        super().require_arguments()
+        self.trims()
+
+    def trims(self) -> bool:
+        """Whether the sink's log is trimmed: a flag, or the text that a template has made of one."""
+        return require_flag("trim_sink_log", plain("trim_sink_log", self.trim_sink_log))
+
+    def lineage_trims(self) -> bool:
+        """See :class:`CheckpointChangeOperator`."""
+        return not self.plan_only and self.trims()
+
+
+class CheckpointFencingOperator(CheckpointChangeOperator):
+    """What the operators have in common that may make their change beside a query that cannot be reached.
+
+    :param fence: Fence the checkpoint first, as ``ckpt fence`` does, in place of ``query_is_stopped``. When the change
+        is refused after that, the fence stays. With ``plan_only`` the fence must be there.
+    :param wait_for_batch: How long a fence waits for the commit of a batch in flight: ``10m``, a timedelta, or seconds.
+    """
+
+    def __init__(self, *, fence: bool = False, wait_for_batch: float | str | timedelta = WAIT_S, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.fence = fence
+        self.wait_for_batch = wait_for_batch
+
+    def require_arguments(self) -> None:
+        """Raise CheckpointError for arguments that do not go together."""
+        super().require_arguments()
+        require_flags(self, "fence")
+        if self.fence and self.plan:
+            raise CheckpointError("fence goes with a change that is planned now; a plan says itself what it requires")
+        if self.fence and self.query_is_stopped is not False:
+            raise CheckpointError("fence is in place of query_is_stopped; give one of them")
+
+    def planned_behind(self, make: Callable[[bool], Plan], stores: Stores, trigger: str | None) -> Plan:
+        """The plan that ``make`` makes behind a fence, or without one, as its argument says."""
+        if not self.fence:
+            return make(False)
+
+        def unfenced() -> None:
+            raise PlanError(
+                "a plan is made behind a fence that is there, and this checkpoint is not fenced.",
+                location=stores.checkpoint.location,
+                hint="Nothing was done. Put the fence first, with CheckpointFenceOperator or ckpt fence.",
+            )
+
+        def not_done() -> None:
+            if self.done(stores, self.by) is not None:
+                raise PlanError("another run of this task has made the change.", location=stores.checkpoint.location)
+
+        return plan_behind(
+            make,
+            stores,
+            acts=not self.plan_only,
+            unfenced=unfenced,
+            by=self.by,
+            trigger=trigger,
+            wait_s=duration_ms_of("wait_for_batch", self.wait_for_batch) / 1000,
+            break_lock=self.break_lock,
+            require=not_done,
+            tell=self.log.info,
+        )[0]
+
+
 @contextmanager
 def own_errors() -> Iterator[None]:
     """Airflow's own errors, as the callable of a task has raised them: they say what becomes of the task."""
@@ -266,3 +346,13 @@ def plain(name: str, value: Any) -> Any:
         return value_of(value)
     except ValueError as error:
         raise CheckpointError(f"{name}: {error}") from None
+
+
+def source_types_of(value: Any) -> dict[str, str]:
+    """Types of sources by their ids; YAML when it is text. Raises CheckpointError."""
+    sources = plain("sources", value) or {}
+    if not isinstance(sources, Mapping):
+        raise CheckpointError(
+            f"sources must be source types by source id, such as {{'0': 'kafka'}}, not {sources!r:.60}"
+        )
+    return {str(source_id): str(kind) for source_id, kind in sources.items()}

@@ -13,8 +13,8 @@ from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.hooks.checkpoint import duration_ms_of
 from airflow_provider_ckpt.hooks.kafka import kafka_config
-from airflow_provider_ckpt.operators.base import texts_of
-from airflow_provider_ckpt.operators.in_place import CheckpointChangeOperator, plain
+from airflow_provider_ckpt.operators.base import is_nothing, texts_of
+from airflow_provider_ckpt.operators.in_place import CheckpointChangeOperator, CheckpointFencingOperator, plain
 from airflow_provider_ckpt.positions.strategies import Scope, parse_scope
 from airflow_provider_ckpt.reset.make import make_reset
 from airflow_provider_ckpt.reset.request import Goal, parse_goal
@@ -40,7 +40,7 @@ _GOALS = {
 }
 
 
-class CheckpointResetOffsetsOperator(CheckpointChangeOperator):
+class CheckpointResetOffsetsOperator(CheckpointFencingOperator):
     """Moves the positions of a source, in place, as ``kafka-consumer-groups --reset-offsets`` moves those of a group.
 
     Where to is exactly one of the ``to_`` and ``skip_`` parameters, ``by_duration``, ``shift_by`` and ``from_csv``, or
@@ -136,6 +136,7 @@ class CheckpointResetOffsetsOperator(CheckpointChangeOperator):
 
     def require_arguments(self) -> None:
         """Raise CheckpointError for a flag that is none."""
+        super().require_arguments()
         for name in ("to_earliest", "to_latest", "to_current", "state_will_see_rows_again"):
             self._flag(name)
 
@@ -158,16 +159,13 @@ class CheckpointResetOffsetsOperator(CheckpointChangeOperator):
         )
         again = self._flag("state_will_see_rows_again")
         trigger = self.trigger or None
-        plan = make_reset(
-            stores,
-            source_id,
-            aim,
-            sink=sink,
-            state_sees_rows_again=again,
-            trigger=trigger,
-            asks_anew=self.asks_anew,
-        )
-        return plan, stores
+        told: dict[str, Any] = {"sink": sink, "state_sees_rows_again": again, "trigger": trigger}
+        told["asks_anew"] = self.asks_anew
+
+        def make(fenced: bool) -> Plan:
+            return make_reset(stores, source_id, aim, fenced=fenced, **told)
+
+        return self.planned_behind(make, stores, trigger), stores
 
     def _declared(self) -> tuple[str, DeclaredEnd]:
         source_id, equals, place = self.source.partition("=") if isinstance(self.source, str) else ("", "", "")
@@ -181,14 +179,14 @@ class CheckpointResetOffsetsOperator(CheckpointChangeOperator):
                 earliest=self._flag("to_earliest"),
                 latest=self._flag("to_latest"),
                 current=self._flag("to_current"),
-                at_ms=None if _is_nothing(self.to_datetime) else parse_time_ms(str(self.to_datetime), now_ms=now_ms()),
-                duration_ms=None if _is_nothing(self.by_duration) else duration_ms_of("by_duration", self.by_duration),
+                at_ms=None if is_nothing(self.to_datetime) else parse_time_ms(str(self.to_datetime), now_ms=now_ms()),
+                duration_ms=None if is_nothing(self.by_duration) else duration_ms_of("by_duration", self.by_duration),
                 shift=self._number("shift_by"),
                 version=self._number("to_version"),
                 snapshot=self._number("to_snapshot"),
                 skip_version=self._number("skip_version"),
                 skip_snapshot=self._number("skip_snapshot"),
-                offsets=plain("to_offsets", self.to_offsets) if not _is_nothing(self.to_offsets) else None,
+                offsets=plain("to_offsets", self.to_offsets) if not is_nothing(self.to_offsets) else None,
                 csv=self._csv(),
                 called=_GOALS,
             )
@@ -197,13 +195,13 @@ class CheckpointResetOffsetsOperator(CheckpointChangeOperator):
 
     def _number(self, name: str) -> int | None:
         given = getattr(self, name)
-        number = None if _is_nothing(given) else plain(name, given)
+        number = None if is_nothing(given) else plain(name, given)
         if number is not None and type(number) is not int:
             raise CheckpointError(f"{name} must be a whole number, not {given!r:.60}")
         return number
 
     def _csv(self) -> str | None:
-        if _is_nothing(self.from_csv):
+        if is_nothing(self.from_csv):
             return None
         if not isinstance(self.from_csv, str):  # a native template takes quotes for Python
             raise CheckpointError("from_csv must be lines topic,partition,offset without quotes, as one text")
@@ -218,8 +216,3 @@ class CheckpointResetOffsetsOperator(CheckpointChangeOperator):
     def _flag(self, name: str) -> bool:
         """A flag, or the text that a template has made of one."""
         return require_flag(name, plain(name, getattr(self, name)))
-
-
-def _is_nothing(value: object) -> bool:
-    """Whether an argument says nothing: a template makes a text of what was not given."""
-    return value is None or value in ("", "None")

@@ -11,13 +11,18 @@ from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.fleet.find_readers import with_readers
 from airflow_provider_ckpt.operators.base import texts_of
-from airflow_provider_ckpt.operators.in_place import CheckpointChangeOperator, plain
+from airflow_provider_ckpt.operators.in_place import (
+    CheckpointChangeOperator,
+    CheckpointFencingOperator,
+    CheckpointTrimmingOperator,
+    plain,
+    source_types_of,
+)
 from airflow_provider_ckpt.rollback.goal import BeforeDeploy, RollbackTarget, ToBackup, parse_target
 from airflow_provider_ckpt.rollback.make import make_rollback
-from airflow_provider_ckpt.untrusted.fields import require_flag
 
 
-class CheckpointRollbackOperator(CheckpointChangeOperator):
+class CheckpointRollbackOperator(CheckpointTrimmingOperator, CheckpointFencingOperator):
     """Drops every batch after the given one, in place. The removed files are kept for ``ckpt undo``.
 
     Where to is one of ``to_batch``, ``to_timestamp``, ``to_watermark``, ``to_offsets``, ``to_backup`` and
@@ -34,7 +39,6 @@ class CheckpointRollbackOperator(CheckpointChangeOperator):
     :param sources: Types of the sources by id, such as ``{"0": "kafka"}``.
     :param trigger: The trigger of the query as a deploy file says it; with ``realTime`` the logs do not show every
         batch that the sink has rows of, so no effect on it is exact.
-    :param trim_sink_log: Remove the dropped batches from the file sink's log as well.
     :param downstream: Where checkpoints of other queries are searched for that have read what is dropped, beside those
         in the directory of this one: one location or several.
     :param backup_root: Where to search for an older batch when the checkpoint holds none any more.
@@ -69,7 +73,6 @@ class CheckpointRollbackOperator(CheckpointChangeOperator):
         to_before_deploy: str | Mapping[str, Any] | None = None,
         sources: Any = None,
         trigger: str | None = None,
-        trim_sink_log: bool | str = False,
         downstream: str | Sequence[str] = (),
         backup_root: str | None = None,
         **kwargs: Any,
@@ -83,44 +86,24 @@ class CheckpointRollbackOperator(CheckpointChangeOperator):
         self.to_before_deploy = to_before_deploy
         self.sources = sources
         self.trigger = trigger
-        self.trim_sink_log = trim_sink_log
         self.downstream = downstream
         self.backup_root = backup_root
 
-    def require_arguments(self) -> None:
-        """Raise CheckpointError for a flag that is none."""
-        self._trims()
-
-    def _trims(self) -> bool:
-        """Whether the sink's log is trimmed: a flag, or the text that a template has made of one."""
-        return require_flag("trim_sink_log", plain("trim_sink_log", self.trim_sink_log))
-
-    def lineage_trims(self) -> bool:
-        """See :class:`CheckpointChangeOperator`."""
-        return not self.plan_only and self._trims()
-
     def planned(self) -> tuple[Plan, Stores]:
         """A plan made now, or one that was begun and interrupted."""
-        sources = plain("sources", self.sources) or {}
-        if not isinstance(sources, Mapping):
-            raise CheckpointError(
-                f"sources must be source types by source id, such as {{'0': 'kafka'}}, not {sources!r:.60}"
-            )
-        source_types = {str(source_id): str(kind) for source_id, kind in sources.items()}
+        source_types = source_types_of(self.sources)
         target = self._target(source_types)
         sink = self.declared_sink()
         backups = target.root if isinstance(target, ToBackup) else self.backup_root
         stores = Stores.of(self.checkpoint, self.store, sink=sink, undo=self.undo_root, backups=backups)
-        plan = make_rollback(
-            stores,
-            target,
-            trim_sink_log=self._trims(),
-            sink=sink,
-            sources=source_types,
-            trigger=self.trigger,
-        )
         roots = texts_of("downstream", self.downstream)
-        return with_readers(plan, stores, sink, self.store, roots), stores
+        told: dict[str, Any] = {"sink": sink, "sources": source_types, "trigger": self.trigger}
+
+        def make(fenced: bool) -> Plan:
+            plan = make_rollback(stores, target, trim_sink_log=self.trims(), fenced=fenced, **told)
+            return with_readers(plan, stores, sink, self.store, roots)
+
+        return self.planned_behind(make, stores, self.trigger), stores
 
     def _target(self, source_types: Mapping[str, str]) -> RollbackTarget | ToBackup | BeforeDeploy:
         try:

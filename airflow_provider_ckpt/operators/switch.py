@@ -10,7 +10,7 @@ from airflow_provider_ckpt.change.open_sinks import open_sinks
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointError, PlanError
 from airflow_provider_ckpt.hooks.checkpoint import airflow_errors
-from airflow_provider_ckpt.operators.base import CheckpointOperator, texts_of, value_of, words
+from airflow_provider_ckpt.operators.base import CheckpointOperator, texts_of, value_of, word_of, words
 from airflow_provider_ckpt.operators.in_place import own_errors
 from airflow_provider_ckpt.report.tables import facts
 from airflow_provider_ckpt.shadow.judge_switch import judge_switch, require_exact
@@ -36,7 +36,8 @@ class CheckpointSwitchOperator(CheckpointOperator):
 
     :param sinks: Sinks of the query, such as ``file:s3://lake/orders``; one text is one sink.
     :param accept_sink: Effects that are accepted, by name: ``duplicated``, ``unknown``, one or several.
-    :param query_is_stopped: True states that the old version is stopped; or a callable that returns whether it is so.
+    :param query_is_stopped: True states that the old version is stopped; or a callable that returns whether it is so,
+        and gets Airflow's context where it has a parameter ``context``, or one without a default.
     :param backup_root: Where the backup of the old version is, for ``way_back``.
     :param trigger: The trigger of the query, as in a deploy file.
     :param unchanged_since: What an earlier task of this class has returned: it fails when a query has run since.
@@ -54,7 +55,7 @@ class CheckpointSwitchOperator(CheckpointOperator):
         *,
         sinks: str | Sequence[str] = (),
         accept_sink: str | Sequence[str] | None = None,
-        query_is_stopped: bool | Callable[[], bool] = False,
+        query_is_stopped: bool | Callable[..., bool] = False,
         backup_root: str = "ROOT",
         trigger: str | None = None,
         unchanged_since: Mapping[str, Any] | str | None = None,
@@ -71,7 +72,7 @@ class CheckpointSwitchOperator(CheckpointOperator):
     def execute(self, context: Any) -> SwitchResultDocument:
         """Judge, log, and refuse what is not exact."""
         with airflow_errors(context):
-            stopped, earlier = self._is_stopped(), self._earlier()
+            stopped, earlier = self._is_stopped(context), self._earlier()
             store = self.store()
             if stopped:
                 require_stopped(store)
@@ -102,10 +103,10 @@ class CheckpointSwitchOperator(CheckpointOperator):
             }
             return self.tell(context, result)
 
-    def _is_stopped(self) -> bool:
+    def _is_stopped(self, context: Any) -> bool:
         """The statement, or the answer of the callable. One that is no bool is refused."""
         with own_errors():
-            answer = ask_word(self.query_is_stopped, self.shown_checkpoint)
+            answer = ask_word(word_of(self.query_is_stopped, context), self.shown_checkpoint)
         if not answer and callable(self.query_is_stopped):
             raise PlanError(
                 "query_is_stopped says False, so the old version may still run.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -48,6 +49,13 @@ def given_positions(offsets: Mapping[str, str]) -> Given:
     """Positions from offsets as JSON text, by source id: 0, 1, …, given in any order."""
     source_ids = sorted(offsets, key=lambda source_id: (len(source_id), source_id))  # 2 before 10
     return Given(Positions(tuple((source_id, SourceOffset(offsets[source_id])) for source_id in source_ids)))
+
+
+def parse_positions(value: object) -> Given:
+    """Positions from a JSON object: the offset of each source, by source id. Raises ValueError for anything else."""
+    if not isinstance(value, dict) or not value:
+        raise ValueError("give a JSON object by source id")
+    return given_positions({key: json.dumps(offset, separators=(",", ":")) for key, offset in value.items()})
 
 
 def positions_of(checkpoint: Store, batch_id: int | None = None) -> Given:

@@ -31,6 +31,7 @@ def write_seed(
     target: Store,
     *,
     by: str = "",
+    asked: str = "",
     on_step: OnStep = no_step,
     accept_sink: str | Collection[str] = (),
     approved_by: str = "",
@@ -42,6 +43,7 @@ def write_seed(
         plan: What to do.
         target: Where to.
         by: Who does it, for the history of the new checkpoint; when nobody says, nothing is recorded.
+        asked: What was asked for, as for :func:`~airflow_provider_ckpt.change.apply.apply`.
         on_step: Called after each file.
         accept_sink: Sink effects that are accepted, by name: ``duplicated``, ``unknown``.
         approved_by: Who has approved the plan, for the history; empty for ``by``.
@@ -52,7 +54,7 @@ def write_seed(
         StalePlanError: A sink has got a later batch since, or the plan was edited.
         ObjectExistsError: There is something else at the location.
     """
-    require_names(plan.location, by=by, approved_by=approved_by)
+    require_names(plan.location, by=by, asked=asked, approved_by=approved_by)
     started_ms = now_ms()
     _require_seed(plan, target)
     if (made := find_made(plan, target)) is not None:
@@ -76,11 +78,14 @@ def write_seed(
                 number=number,
                 approved_by=approved_by,
                 accepted=accepted,
+                asked=asked,
             )
             remember(target, plan.query_id, sinks, approved_by or by)
     for done, action in enumerate(todo, 1):
         target.create(action.name, action.data.encode())
         on_step(done, len(todo), action.name)
+    for name in there.keys() - plan.writes():  # what an earlier run was writing when it was killed
+        target.delete(name)
     target.flush()
     if record is not None:
         journal.complete(record, plan.plan_id, by=by, at_ms=now_ms())

@@ -6,6 +6,7 @@ A home is a directory with the checkpoint ``orders`` and all that belongs to it.
 
 from __future__ import annotations
 
+import re
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping
@@ -19,13 +20,19 @@ from airflow_provider_ckpt.backup.make_restore import make_restore
 from airflow_provider_ckpt.backup.restore import restore as restore_backup
 from airflow_provider_ckpt.backup.take import take_backup
 from airflow_provider_ckpt.change.journal import history
+from airflow_provider_ckpt.fence import put_fence
 from airflow_provider_ckpt.operators.checkpoint import (
     CheckpointBackupOperator,
+    CheckpointFenceOperator,
     CheckpointPruneOperator,
+    CheckpointRepairOperator,
     CheckpointRepartitionOperator,
     CheckpointResetOffsetsOperator,
     CheckpointRestoreOperator,
     CheckpointRollbackOperator,
+    CheckpointSalvageOperator,
+    CheckpointSeedOperator,
+    CheckpointSourcesOperator,
     CheckpointStageOperator,
     CheckpointUndoOperator,
 )
@@ -35,6 +42,13 @@ from tests.fake_query import FakeQuery
 from tests.operators.task import Task
 from tests.repartition.forged_spark import PARTITIONS, Forged, before_and_batch, put_in_place
 from tests.reset.kafka_query import ForgedBroker, KafkaQuery
+from tests.salvage.damage import cut
+from tests.sink_repair.fake_table import FakeTable
+
+#: The time of an entry that a change has planned, which is after the times of all fakes; and a random id.
+_NEW = re.compile(
+    rb"(?<![0-9])1(?:7[7-9]|[89][0-9])[0-9]{10}(?![0-9])|[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
+)
 
 DO_IT = {"query_is_stopped": True, "quiet_period": 0, "accept_sink": "unknown"}
 EARLIER, TASK = Task(task_id="earlier"), Task(task_id="it")
@@ -46,13 +60,14 @@ def run(kind: Any, home: Path, task: Task, **arguments: Any) -> Any:
 
 
 def tree(home: Path) -> dict[str, bytes]:
-    """The files of the checkpoint."""
-    return {str(path.relative_to(home)): path.read_bytes() for path in (home / "orders").rglob("*") if path.is_file()}
+    """The files of the checkpoint, and of the log of a file sink beside it."""
+    paths = (path for place in ("orders", "out/_spark_metadata") for path in (home / place).rglob("*"))
+    return {str(path.relative_to(home)): path.read_bytes() for path in paths if path.is_file()}
 
 
 def named(files: Mapping[str, bytes], home: Path) -> dict[str, bytes]:
-    """The files of a home, with one name for it in them."""
-    return {name: data.replace(str(home).encode(), b"HOME") for name, data in files.items()}
+    """The files of a home, with one name for it in them, and for what is new each time: times and random ids."""
+    return {name: _NEW.sub(b"NEW", data.replace(str(home).encode(), b"HOME")) for name, data in files.items()}
 
 
 def changes(home: Path) -> list[tuple[str, int, str]]:
@@ -136,6 +151,32 @@ def _forked(home: Path, golden: Path) -> None:
         query.commit(batch_id)
 
 
+def _committed(home: Path, golden: Path) -> None:
+    committed(home, 5)
+
+
+def _torn(home: Path, golden: Path) -> None:
+    committed(home, 5)
+    cut(home / "orders/offsets/5")
+
+
+def _with_holes(home: Path, golden: Path) -> None:
+    """A query of 24 batches into a file sink whose log lacks two entries, one of them compacted."""
+    table = FakeTable(home).run(24)
+    table.forget("19.compact", "21")
+    (home / "checkpoint").rename(home / "orders")
+
+
+def _read_from_two_topics(home: Path, golden: Path) -> None:
+    query = KafkaQuery(Store.open(str(home / "orders")), sources=2)
+    for batch_id in range(4):
+        query.commit(batch_id)
+
+
+def _read_from_kafka_elsewhere(home: Path, golden: Path) -> None:
+    committed(home / "live", 3, KafkaQuery)
+
+
 # --- the changes ------------------------------------------------------------------------------------------------------
 
 
@@ -164,7 +205,8 @@ class Change:
 
     def is_there(self, home: Path) -> tuple[Any, ...]:
         """What there is after the change: files, records, and backups."""
-        return named(tree(home), home), made(home), backups(home) if (home / "backups").exists() else {}
+        records = [item for item in made(home) if item[0] != "fence" or item[2] != "undone"]  # killed before its entry
+        return named(tree(home), home), records, backups(home) if (home / "backups").exists() else {}
 
 
 def status_of(answer: Mapping[str, Any]) -> str:
@@ -210,13 +252,48 @@ stage = Change(
     _forked,
     lambda home: {"checkpoint": f"{home}/live/orders", "fork": f"{home}/orders"},
 )
-CHANGES = (undo, rollback, reset, restore, repartition, backup, prune, stage)
+fence = Change("fence", CheckpointFenceOperator, _committed, lambda home: {"checkpoint": f"{home}/orders"})
+fenced = Change(
+    "rollback behind a fence",
+    CheckpointRollbackOperator,
+    _committed,
+    lambda home: {"checkpoint": f"{home}/orders", "to_batch": 3, "fence": True, "accept_sink": "unknown"},
+)
+sources = Change(
+    "sources",
+    CheckpointSourcesOperator,
+    _read_from_two_topics,
+    _in_place(continued={"0": "1", "1": "0"}),
+)
+salvage = Change("salvage", CheckpointSalvageOperator, _torn, _in_place())
+repair = Change(
+    "repair",
+    CheckpointRepairOperator,
+    _with_holes,
+    lambda home: {"checkpoint": f"{home}/orders", **DO_IT, "sink": f"file:{home}/out"},
+)
+seed = Change(
+    "seed",
+    CheckpointSeedOperator,
+    _read_from_kafka_elsewhere,
+    lambda home: {
+        "checkpoint": f"{home}/orders",
+        "origin": f"{home}/live/orders",
+        "sources": {"0": "kafka"},
+        "accept_sink": "unknown",
+    },
+)
+CHANGES = (
+    *(undo, rollback, reset, restore, repartition, backup, prune, stage),
+    *(fence, fenced, sources, salvage, repair, seed),
+)
 
 
 def forge(home: Path, golden: Path, put: Any) -> None:
     """Let a forged broker and a forged Spark be asked; ``put`` has the ``setattr`` that does it."""
     broker = ForgedBroker({topic: {0: (0, 100), 1: (0, 100)} for topic in KafkaQuery.TOPICS})
     put.setattr(ask_kafka, "KafkaBroker", lambda servers, config: broker)
+    put.setattr(put_fence, "SETTLE_ON_DISK_S", 0.0)
     put_in_place(put, Forged(home / "orders", batch_of_golden(golden)))
 
 

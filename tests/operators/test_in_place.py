@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from airflow.providers.common.compat.sdk import AirflowFailException
@@ -64,6 +65,33 @@ def test_what_is_refused_changes_nothing(query, arguments, said):
     with pytest.raises(AirflowFailException, match=said):
         operator.execute({"ti": Task()})
     assert read_all(query.store) == before
+
+
+@pytest.mark.parametrize(
+    "probe",
+    [
+        lambda: True,
+        lambda context: context["ti"].task_id == "repartition",
+        lambda task: task["ti"].task_id == "repartition",
+        lambda timeout=5: timeout == 5,
+        lambda timeout=5, *, context: context["ti"].task_id == "repartition" and timeout == 5,
+        lambda timeout=5, context=None: context["ti"].task_id == "repartition" and timeout == 5,
+        lambda **context: context["ti"].task_id == "repartition",
+        lambda **other: other == {},
+        lambda *other: other == (),
+        partial(all, ()),
+    ],
+)
+def test_a_callable_gets_the_context_where_it_takes_it(query, probe):
+    task = CheckpointRollbackOperator(
+        task_id="rollback",
+        checkpoint=query.store.location,
+        to_batch=1,
+        query_is_stopped=probe,
+        quiet_period=0,
+        accept_sink="unknown",
+    )
+    assert task.execute({"ti": Task()})["receipt"]["status"] == "applied"
 
 
 @pytest.mark.parametrize("as_text", [False, True])
