@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 from airflow_provider_ckpt import api
 from tests import api_page
 from tests.package import loaded_by
+from tests.reset.kafka_query import KafkaQuery
+from tests.sink_repair.fake_table import FakeTable
 
 ROOT = Path(__file__).parents[1]
 #: What a DAG may import of the package: the API, and the modules that Airflow's documentation names.
@@ -59,3 +63,38 @@ def test_the_page_has_the_members_of_classes_and_refers_to_no_entry_that_it_lack
     assert "* `open(location, " in store and "* `in_flight`: " in view and "* `latest_committed`: " in view
     poll = page.partition("## poll_progress\n")[2].partition("\n## ")[0]
     assert "Raises as" not in poll and "Returns:" in poll and "`batch_id`" in poll
+
+
+def test_a_script_plans_and_applies_each_kind_of_change(tmp_path):
+    word = {"query_is_stopped": True, "quiet_s": 0, "accept_sink": "unknown"}
+    place = str(tmp_path / "orders")
+    query = KafkaQuery(api.Store.open(place), sources=2)
+    for batch_id in range(4):
+        query.commit(batch_id)
+    stores = api.Stores.of(place, api.Store.open)
+    (tmp_path / "orders/commits/3").write_bytes(b"v1")
+    table = FakeTable(tmp_path / "files").run(24)
+    table.forget("21")
+    sink = api.parse_sink(f"file:{table.output}")
+    files = api.Stores.of(str(table.checkpoint), api.Store.open, sink=sink)
+    decisions = api.parse_decisions(["21"], [])
+    swapped = api.parse_source_change(["0=1", "1=0"], [])
+    makers: dict[Any, tuple[api.Stores, Callable[[], api.Plan]]] = {
+        "salvage": (stores, lambda: api.make_salvage(stores)),
+        "sources": (stores, lambda: api.make_source_change(stores, swapped)),
+        "undo": (stores, lambda: api.make_undo(stores)),
+        "repair": (files, lambda: api.make_repair(files, sink, decisions)),
+    }
+    for kind, (where, make) in makers.items():
+        plan = api.decode_plan(api.encode_plan(make()), kind)
+        assert (plan.kind, api.apply(plan, where, **word).status) == (kind, "applied")
+    fence, receipt = api.put_fence(files, settle_s=0.0)
+    assert (fence.kind, receipt.status) == ("fence", "applied")
+    target, types = api.Store.open(str(tmp_path / "new")), {"0": "kafka", "1": "kafka"}
+    for given in (
+        api.positions_of(stores.checkpoint),
+        api.parse_positions({"0": {"a": {"0": 5}}, "1": {"b": {"0": 5}}}),
+    ):
+        plan = api.make_seed(target, given, types)
+        assert api.write_seed(plan, target, accept_sink="unknown").status == "applied"
+        target = api.Store.open(str(tmp_path / "newer"))

@@ -11,6 +11,7 @@ from airflow.providers.common.compat.sdk import AirflowFailException
 from airflow_provider_ckpt.operators.checkpoint import CheckpointSeedOperator
 from tests.fake_query import timestamp_ms
 from tests.operators.changes import TASK, made, run, seed, tree
+from tests.operators.pages import carried_out
 from tests.operators.task import Task
 
 pytestmark = pytest.mark.airflow
@@ -89,3 +90,11 @@ def test_what_makes_no_sense_is_refused(home, arguments, said):
 def test_batch_and_time_are_not_given_both(home):
     with pytest.raises(AirflowFailException, match="give batch or at, not both"):
         run(CheckpointSeedOperator, home, TASK, origin=str(home / "live/orders"), batch=1, at="now", **TYPES)
+
+
+def test_the_task_of_the_page_does_what_it_says(home):
+    (home / "live/orders").rename(home / "clicks")
+    places = {"s3://lake/checkpoints": str(home)}
+    (done,) = carried_out("docs/positions.md", "tests/operators/test_seed.py", places)
+    assert (done["batch_id"], done["sink_effect"], done["receipt"]["status"]) == (3, "exact", "applied")
+    assert (home / "clicks-2/commits/3").exists()
