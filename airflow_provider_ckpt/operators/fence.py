@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_provider_ckpt.change.find_done import find_done, receipt_of
 from airflow_provider_ckpt.change.places import Stores
+from airflow_provider_ckpt.errors import CheckpointBusyError
 from airflow_provider_ckpt.fence.make import make_fence
 from airflow_provider_ckpt.fence.put_fence import WAIT_S, put_fence
 from airflow_provider_ckpt.hooks.checkpoint import airflow_errors, duration_ms_of, require_flags
@@ -73,6 +74,11 @@ class CheckpointFenceOperator(CheckpointOperator):
             if (done := find_done(stores, "fence", by, asked)) is not None:
                 self.log.info("This task has put the fence %s before. Nothing was done.", done.plan.plan_id)
                 return self.tell(context, result_of(done.plan, receipt_of(done)))
+
+            def not_done() -> None:
+                if find_done(stores, "fence", by, asked) is not None:
+                    raise CheckpointBusyError("another run of this task has put the fence.", location=self.checkpoint)
+
             plan, receipt = put_fence(
                 stores,
                 by=by,
@@ -80,10 +86,16 @@ class CheckpointFenceOperator(CheckpointOperator):
                 trigger=trigger,
                 wait_s=wait_s,
                 break_lock=self.break_lock,
+                require=not_done,
                 tell=self.log.info,
             )
             self.report(*plan_tables(plan))
             return self.tell(context, result_of(plan, receipt))
+
+    def lineage_inputs(self, told: Mapping[str, Any]) -> Iterator[Named]:
+        """The checkpoint of a plan alone."""
+        if self.plan_only:
+            yield from self.lineage_checkpoints({})
 
     def lineage_outputs(self, told: Mapping[str, Any]) -> Iterator[Named]:
         """The checkpoint; nothing of a plan alone."""

@@ -22,6 +22,7 @@ from airflow_provider_ckpt.operators.checkpoint import (
     CheckpointVerifyOperator,
 )
 from airflow_provider_ckpt.sensors.checkpoint import CheckpointProgressSensor
+from tests.operators.changes import fence, repair, salvage, seed, sources
 from tests.operators.task import Task
 
 pytestmark = pytest.mark.airflow
@@ -118,6 +119,31 @@ def test_a_rollback_alters_the_checkpoint_and_a_plan_reads_it(lake, plan_only):
     assert bool(lineage.run_facets[FACET].receipt) != plan_only and lineage.run_facets[FACET].plan["batch_id"] == 4
 
 
+CHANGED = {
+    "fence": (fence, [], ["orders"]),
+    "sources": (sources, [], ["orders"]),
+    "salvage": (salvage, [], ["orders"]),
+    "repair": (repair, [], ["orders", "out"]),
+    "seed": (seed, ["live/orders"], ["orders"]),
+}
+
+
+@pytest.mark.parametrize(("change", "reads", "alters"), CHANGED.values(), ids=CHANGED)
+def test_each_change_names_what_it_reads_and_what_it_changes(tmp_path, change, reads, alters):
+    change.before(tmp_path, tmp_path)
+    task = change.kind(task_id="t", **change.arguments(str(tmp_path)))
+    asked = task.get_openlineage_facets_on_start()
+    assert [item.name for item in asked.inputs] == [str(tmp_path / name) for name in reads]
+    task.execute(context())
+    told = task.get_openlineage_facets_on_complete(None)
+    how = "CREATE" if change is seed else "ALTER"
+    assert [(name, does) for name, _, does in named(told, "outputs")] == [
+        (str(tmp_path / name), how) for name in alters
+    ]
+    assert told.run_facets[FACET].receipt["status"] == "applied"
+    assert task.linked_checkpoints() == [str(tmp_path / "orders")]
+
+
 def test_a_refused_change_says_its_plan_and_alters_nothing(lake):
     task = CheckpointRollbackOperator(task_id="t", to_batch=4, query_is_stopped=True, quiet_period=0, **RELATIVE)
     with pytest.raises(AirflowFailException):
@@ -150,8 +176,8 @@ def test_a_reset_names_the_topics_that_it_moves(nobody_asked):
 
 def test_what_a_rendered_text_declares_is_read_and_nonsense_is_not(nobody_asked):
     texts = {"{'0': 'file:/in'}": ["/in"], "{": [], "kafka": []}
-    for sources, expected in texts.items():
-        task = CheckpointGateOperator(task_id="t", checkpoint="/o", sources=sources, sink="delta:/out")
+    for text, expected in texts.items():
+        task = CheckpointGateOperator(task_id="t", checkpoint="/o", sources=text, sink="delta:/out")
         names = [dataset.name for dataset in task.get_openlineage_facets_on_start().inputs]
         assert names == ["/o", *expected, "/out"]
 
