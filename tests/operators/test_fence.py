@@ -122,7 +122,7 @@ def test_a_restore_fences_the_checkpoint_that_the_backup_was_taken_from(home):
         ({"fence": True, "plan_only": True}, "this checkpoint is not fenced"),
         ({"fence": "yes"}, "fence must be True or False"),
     ],
-    ids=str,
+    ids=range(6),
 )
 @pytest.mark.parametrize(
     ("kind", "more"),
