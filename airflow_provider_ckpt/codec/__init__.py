@@ -10,7 +10,7 @@ file, reads a clock or logs; any bytes give a value or a :class:`~airflow_provid
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from airflow_provider_ckpt.codec import (
@@ -43,13 +43,23 @@ def decode(name: str, data: bytes) -> Encodable:
         CheckpointFormatError: Spark would not accept these bytes in this place; the error names it.
     """
     place = layout.parse(name)
-    if isinstance(place, layout.LogEntry):  # nearly all that is ever read of a fleet
-        return _log_entry(offset_log.decode if place.log == layout.OFFSETS else commit_log.decode, name, data)
+    if isinstance(place, layout.LogEntry | layout.SourceLogEntry):  # nearly all that is ever read of a fleet
+        read = _READERS[place.log] if isinstance(place, layout.LogEntry) else _source_log
+        try:
+            return read(data, name)
+        except MalformedEntryError as error:
+            why = empty_lines.why_malformed(error, data, lambda plain: read(plain, name))
+            if why is error:
+                raise
+            raise why from None
+    return _decode_other(place, name, data)
+
+
+def _decode_other(place: layout.Place, name: str, data: bytes) -> Encodable:
+    """A file that is no entry of a log of batches."""
     match place:
         case layout.QueryMetadataFile():
             return query_metadata.decode(data, name)
-        case layout.SourceLogEntry():
-            return _log_entry(_source_log, name, data)
         case layout.InitialOffsetFile():
             return source_log.decode_initial_offset_file(data, name)
         case layout.SinkLogEntry():
@@ -75,13 +85,7 @@ def _source_log(data: bytes, name: str) -> Encodable:
 
 
 _LOG_AFTER_LINES = re.compile(rb"[\t ]*\r?\n\s*v1\s+\{")
-
-
-def _log_entry(read: Callable[[bytes, str], Encodable], name: str, data: bytes) -> Encodable:
-    try:
-        return read(data, name)
-    except MalformedEntryError as error:
-        why = empty_lines.why_malformed(error, data, lambda plain: read(plain, name))
-        if why is error:
-            raise
-        raise why from None
+_READERS: Mapping[str, Callable[[bytes, str], Encodable]] = {
+    layout.OFFSETS: offset_log.decode,
+    layout.COMMITS: commit_log.decode,
+}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_provider_ckpt.change.find_done import find_done, receipt_of
 from airflow_provider_ckpt.change.places import Stores
-from airflow_provider_ckpt.errors import CheckpointBusyError
+from airflow_provider_ckpt.errors import CheckpointLockedError
 from airflow_provider_ckpt.fence.make import make_fence
 from airflow_provider_ckpt.fence.put_fence import WAIT_S, put_fence
 from airflow_provider_ckpt.hooks.checkpoint import airflow_errors, duration_ms_of, require_flags
@@ -77,7 +77,7 @@ class CheckpointFenceOperator(CheckpointOperator):
 
             def not_done() -> None:
                 if find_done(stores, "fence", by, asked) is not None:
-                    raise CheckpointBusyError("another run of this task has put the fence.", location=self.checkpoint)
+                    raise CheckpointLockedError("another run of this task has put the fence.", location=self.checkpoint)
 
             plan, receipt = put_fence(
                 stores,

@@ -29,8 +29,11 @@ from airflow_provider_ckpt.waiting.windows import Windows
 
 pytestmark = pytest.mark.airflow
 
+#: What waits for a batch in flight before it fences.
+FENCING = ("CheckpointFenceOperator", "CheckpointFencingOperator", "CheckpointRestoreOperator")
 #: How each of them is read, by class and parameter.
 READ: dict[tuple[str, str], Callable[[Any], Any]] = {
+    **{(kind, "wait_for_batch"): lambda given: duration_ms_of("wait_for_batch", given) / 1000 for kind in FENCING},
     ("CheckpointPruneOperator", "grace"): lambda given: (
         CheckpointPruneOperator(task_id="t", backup_root="r", keep_last=1, grace=given).grace_ms / 1000
     ),
