@@ -55,6 +55,9 @@ from airflow_provider_ckpt.fleet.outcome import outcomes, reason_of, trouble_tex
 from airflow_provider_ckpt.fleet.read_bookmarks import match_queries, read_bookmarks
 from airflow_provider_ckpt.fleet.row import FleetRow, row_from_dict
 from airflow_provider_ckpt.positions.strategies import parse_scope
+from airflow_provider_ckpt.query.deploy import DeploySpec, declare, parse_deploy, parse_deploy_file
+from airflow_provider_ckpt.query.sink import Sink as DeclaredSink
+from airflow_provider_ckpt.query.sink import parse_sink
 from airflow_provider_ckpt.repartition.make import make_repartition
 from airflow_provider_ckpt.report.fleet_tables import fleet_tables
 from airflow_provider_ckpt.report.tables import fleet_table, render
@@ -65,7 +68,6 @@ from airflow_provider_ckpt.reset.resolve_delta import DeltaAim
 from airflow_provider_ckpt.reset.resolve_iceberg import IcebergAim
 from airflow_provider_ckpt.reset.resolve_kafka import KafkaAim
 from airflow_provider_ckpt.reset.write_seed import write_seed
-from airflow_provider_ckpt.restart.deploy import DeploySpec, declare, parse_deploy, parse_deploy_file
 from airflow_provider_ckpt.restart.forecast import Forecast, forecast
 from airflow_provider_ckpt.restart.gate import forecast_restart
 from airflow_provider_ckpt.rollback.goal import ToBackup, ToBatch, ToOffsets, ToTimestamp, ToWatermark
@@ -73,7 +75,6 @@ from airflow_provider_ckpt.rollback.make import make_rollback
 from airflow_provider_ckpt.salvage.make import make_salvage
 from airflow_provider_ckpt.sink_repair.decision import parse_decisions
 from airflow_provider_ckpt.sink_repair.make import make_repair
-from airflow_provider_ckpt.sinks.declared import DeclaredSink, parse_sink
 from airflow_provider_ckpt.sinks.effects import SinkEffect
 from airflow_provider_ckpt.source_changes.make import make_source_change
 from airflow_provider_ckpt.source_changes.request import parse_change as parse_source_change

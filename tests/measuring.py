@@ -7,27 +7,23 @@ imported and while tests are called, not while tests are found and set up, nor i
 from __future__ import annotations
 
 import importlib
-import pkgutil
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from coverage import Coverage
 
-from tests.package import PACKAGE
+from tests.purity import PACKAGE, purity
 from tests.tiers import TESTS
 
-CONTRACT = "Modules named by a noun do no IO"
-#: Needs pyarrow, which the environment of ``make unit`` does not have.
-LEFT_OUT = "airflow_provider_ckpt.history.arrow"
+#: Types alone, and what needs more than the environment of ``make unit`` has.
+LEFT_OUT = ("documents.", "history.arrow", "operators.", "triggers.", "lineage.", "cli.", "get_provider_info")
 
 
-def pure_modules() -> list[str]:
-    """The modules that do no IO, as pyproject.toml's contract lists them; of a room that of the room."""
-    settings = tomllib.loads((PACKAGE.parent / "pyproject.toml").read_text())
-    (contract,) = [item for item in settings["tool"]["importlinter"]["contracts"] if item["name"] == CONTRACT]
-    return [name for name in contract["source_modules"] if name != LEFT_OUT]
+def measured() -> list[str]:
+    """The modules that do no IO."""
+    pure = sorted(name for name, is_pure in purity().items() if is_pure and not name.startswith(LEFT_OUT))
+    return [f"{PACKAGE}.{name}" for name in pure]
 
 
 def room_of(test: Path) -> str:
@@ -39,14 +35,12 @@ class Measuring:
     """Measures one process; ``coverage combine`` puts together what several have found."""
 
     def __init__(self) -> None:
-        names = pure_modules()
+        names = measured()
         self.rooms = {name.split(".")[1] for name in names}
         self.coverage = Coverage(source=names, data_suffix=True)
         self.coverage.start()
         for name in names:
-            module = importlib.import_module(name)
-            for within in pkgutil.walk_packages(getattr(module, "__path__", ()), f"{name}."):
-                importlib.import_module(within.name)
+            importlib.import_module(name)
         self.coverage.stop()
 
     @pytest.hookimpl(wrapper=True)

@@ -17,9 +17,9 @@ import grimp
 
 from airflow_provider_ckpt.change.kinds import KINDS
 from airflow_provider_ckpt.cli import MODULES
+from tests.purity import PACKAGE
 
 ROOT = Path(__file__).parents[1]
-PACKAGE = "airflow_provider_ckpt"
 TESTS = "tests"
 #: Files that any test may depend on.
 EVERYTHING = {"pyproject.toml", "constraints.txt", "tests/conftest.py", "tests/tiers.py", "tests/sharing.py"}
@@ -36,8 +36,8 @@ LOADED = {
     "change.executor": [rules.executor for rules in KINDS.values() if rules.executor],
     "positions.judge_tables": ["positions.judge_delta", "positions.judge_iceberg", "positions.judge_file"],
     "repartition.ask_spark": ["spark.repartition"],
-    "sinks.declared": [f"sinks.{kind}" for kind in ("file", "delta", "iceberg", "hudi", "history")],
-    "sources.declared": [f"sources.{kind}" for kind in ("kafka", "delta", "iceberg", "file")],
+    "sinks.read_marker": [f"sinks.{kind}" for kind in ("file", "delta", "iceberg", "hudi", "history")],
+    "sources.open_end": [f"sources.{kind}" for kind in ("kafka", "delta", "iceberg", "file")],
 }
 #: Tests of every command, whatever commands they name.
 _ALL = re.compile(r"\bMODULES\b|\bcli\.commands\b")

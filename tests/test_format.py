@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from airflow_provider_ckpt.checkpoint.spark_confs import CATALOGUE, SPARK_MIN
+from airflow_provider_ckpt.checkpoint.spark_confs import CATALOGUE
+from airflow_provider_ckpt.query.spark_version import SPARK_MIN
 from tests.format_examples import MARK, PAGES, with_examples
 
 TEXTS = {path.name: path.read_text() for path in PAGES}

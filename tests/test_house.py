@@ -90,52 +90,6 @@ def test_modules_stay_small():
 READ_BY_PEOPLE = {".md", ".txt", ".toml", ".json", ".yaml", ".yml", ".sh", ".xml", ".html"}
 
 
-#: Rooms whose modules are not named for what they do: faces, types, the storage, and the ground.
-NOT_NAMED_FOR_IO = {
-    "cli",
-    "documents",
-    "hooks",
-    "lineage",
-    "operators",
-    "plugin",
-    "report",
-    "sensors",
-    "spark",
-    "storage",
-    "triggers",
-}
-#: Rooms with a reader for each format or system, which has its name: ``sinks/delta.py``.
-READERS = {"sinks", "sources", "tables"}
-#: What a module that does IO may be named by: the first word of its name.
-VERBS = """
-apply ask compact compare declare explain export find fit follow foresee forget gate inspect judge make observe open poll publish prune put
-read recognise rehearse repair repartition require reset resolve restore rewind resume roll stage take translate vacuum validate verify
-write
-"""
-#: Nouns that do IO all the same: what others read and write by. It only gets shorter.
-DOES_IO = {
-    "backup.catalog": "the backups of a root",
-    "backup.copier": "copies objects",
-    "backup.folders": "the directories of a root",
-    "backup.patience": "waits for a checkpoint that is whole",
-    "change.executor": "takes the steps of a plan",
-    "change.guard": "watches for a query",
-    "change.journal": "the records of changes",
-    "change.lock": "one operator at a time",
-    "change.places": "the stores of a change",
-    "checkpoint.listing": "lists the directories of a checkpoint",
-    "checks.rule_pages": "the page of the rules, in the package",
-}
-
-
-def pure_modules() -> set[str]:
-    """The modules that import-linter keeps from IO, below the package; a room stands for all of its modules."""
-    with (PACKAGE.parent / "pyproject.toml").open("rb") as file:
-        contracts = tomllib.load(file)["tool"]["importlinter"]["contracts"]
-    (contract,) = (item for item in contracts if item["name"] == "Modules named by a noun do no IO")
-    return {name.removeprefix(f"{PACKAGE.name}.") for name in contract["source_modules"]}
-
-
 def test_the_rooms_below_the_faces_are_all_kept_from_printing():
     """And from Airflow, Spark and click: a new room of a subject, too."""
     with (PACKAGE.parent / "pyproject.toml").open("rb") as file:
@@ -164,26 +118,26 @@ def test_each_supported_python_is_a_classifier():
     assert f"| Python | 3.{least} to 3.{above - 1};" in (PACKAGE.parent / "docs" / "limits.md").read_text()
 
 
-def test_a_module_named_by_a_noun_does_no_io():
-    """A new module of a subject is listed as pure, or has the name of what it does."""
-    pure = pure_modules()
-    named = []
-    for path in PACKAGE.glob("*/**/*.py"):
-        room, *inside = path.relative_to(PACKAGE).with_suffix("").parts
-        name = ".".join((room, *inside))
-        if path.name == "__init__.py" or room in NOT_NAMED_FOR_IO or {room, name} & pure:
-            continue
-        if path.stem.partition("_")[0] not in VERBS.split() and room not in READERS:
-            named.append(name)
-    assert sorted(named) == sorted(DOES_IO)
+#: Where a text is split at a colon or an equals sign that is no declaration of a query, and what it is.
+SPLITS = {
+    "checkpoint/find_inputs.py": "the scheme of a path of Spark's",
+    "cli/absolute_words.py": "a word of a command line",
+    "cli/options.py": "KEY=VALUE",
+    "cli/plan_files.py": "a word of a command line",
+    "positions/strategies.py": "a topic and its partitions",
+    "shadow/sink_files.py": "the directory of a partition",
+    "sink_repair/decision.py": "a batch and a file",
+    "source_changes/request.py": "NEW=OLD",
+    "spark/audit.py": "an option of storage",
+    "untrusted/secrets.py": "KEY=VALUE",
+}
 
 
-def test_what_is_pure_is_not_named_by_a_verb():
-    """But for what reads as a noun as well."""
-    both = {"backup.prune_plan", "backup.restore_plan", "sinks.fit", "waiting.wait", "waiting.wait_start"}
-    assert {
-        name for name in pure_modules() if name.rpartition(".")[2].partition("_")[0] in VERBS.split()
-    } - both == set()
+def test_what_somebody_declares_is_parsed_in_one_room():
+    splits = re.compile(r"""\.r?(partition|split)\("[:=]"[,)]""")
+    paths = [path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.py") if splits.search(path.read_text())]
+    elsewhere = {str(path) for path in paths if path.parts[0] not in ("query", "codec")}
+    assert elsewhere == set(SPLITS)
 
 
 #: Values that a call may pass by their position: more, and a reader has to count.

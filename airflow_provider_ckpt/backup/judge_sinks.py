@@ -9,14 +9,15 @@ from airflow_provider_ckpt.backup.manifest import Manifest
 from airflow_provider_ckpt.backup.relocation import NOT_JUDGED, effect_of_fork, effect_of_move
 from airflow_provider_ckpt.change.fit_sink import require_fit_of_backup
 from airflow_provider_ckpt.checkpoint.view import has_state
+from airflow_provider_ckpt.query.sink import Sink
 from airflow_provider_ckpt.restart.real_time import REAL_TIME
 from airflow_provider_ckpt.sinks.change_effects import in_real_time, with_state
-from airflow_provider_ckpt.sinks.declared import DeclaredSink, read_marker
 from airflow_provider_ckpt.sinks.effects import SinkEffect
+from airflow_provider_ckpt.sinks.read_marker import read_marker
 from airflow_provider_ckpt.storage.store import Store
 
 #: Sinks as they were declared, each with the store of its ``directory``.
-Sinks = Sequence[tuple[DeclaredSink, Store | None]]
+Sinks = Sequence[tuple[Sink, Store | None]]
 
 
 def effects_of_restore(target: Store, sinks: Sinks, backup: Manifest, *, fork: bool, trigger: str) -> list[SinkEffect]:
@@ -26,7 +27,7 @@ def effects_of_restore(target: Store, sinks: Sinks, backup: Manifest, *, fork: b
 
 
 def _effect(
-    target: Store, sink: DeclaredSink, store: Store | None, backup: Manifest, *, fork: bool, trigger: str
+    target: Store, sink: Sink, store: Store | None, backup: Manifest, *, fork: bool, trigger: str
 ) -> SinkEffect:
     store = store if sink.directory else None
     marker = read_marker(sink, store, backup.query_id, backup.batch_id)

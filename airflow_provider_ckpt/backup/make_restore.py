@@ -35,8 +35,8 @@ from airflow_provider_ckpt.errors import (
     CheckpointFormatError,
     PlanError,
 )
+from airflow_provider_ckpt.query.sink import Sink
 from airflow_provider_ckpt.restart.real_time import trigger_of
-from airflow_provider_ckpt.sinks.declared import DeclaredSink
 from airflow_provider_ckpt.storage.concurrency import THREADS, in_parallel
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.untrusted.limits import FILE_LOG_BYTES, size_text
@@ -59,7 +59,7 @@ def make_restore(
     new_query_id: str | None = None,
     *,
     path_rules: Iterable[PathRule] = (),
-    sinks: Iterable[tuple[DeclaredSink, Store | None]] = (),
+    sinks: Iterable[tuple[Sink, Store | None]] = (),
     trigger: str | None = None,
 ) -> Plan:
     """Plan to write a backup to a new or empty location, or to complete a restore of it that was killed.

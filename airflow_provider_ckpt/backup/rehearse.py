@@ -30,8 +30,8 @@ from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.errors import BackupCorruptError, BackupError
 from airflow_provider_ckpt.sinks.effects import EFFECTS
-from airflow_provider_ckpt.storage.secrets import scrub
 from airflow_provider_ckpt.storage.store import Store
+from airflow_provider_ckpt.untrusted.secrets import scrub
 
 if TYPE_CHECKING:
     from airflow_provider_ckpt.documents.backups import OpenedStateFields, RehearsalFields

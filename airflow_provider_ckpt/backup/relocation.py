@@ -13,10 +13,11 @@ from urllib.parse import quote
 
 from airflow_provider_ckpt.backup.manifest import Manifest
 from airflow_provider_ckpt.checkpoint.contents import listed_shortly
-from airflow_provider_ckpt.checkpoint.sink_marker import MARKING, NOT_DECLARED, SinkMarker
+from airflow_provider_ckpt.checkpoint.sink_marker import SinkMarker
 from airflow_provider_ckpt.codec import Encodable, layout
 from airflow_provider_ckpt.codec.embedded_paths import paths_of, paths_of_offsets, with_paths
 from airflow_provider_ckpt.errors import PlanError
+from airflow_provider_ckpt.query.sink import MARKING, NOT_DECLARED
 from airflow_provider_ckpt.sinks.change_effects import rollback_effect
 from airflow_provider_ckpt.sinks.effects import SinkEffect
 from airflow_provider_ckpt.storage.schemes import storage_scheme

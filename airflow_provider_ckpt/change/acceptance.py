@@ -6,8 +6,8 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 
 from airflow_provider_ckpt.change.plan import Plan
-from airflow_provider_ckpt.checkpoint.sink_marker import NOT_DECLARED
 from airflow_provider_ckpt.errors import PlanError
+from airflow_provider_ckpt.query.sink import NOT_DECLARED
 from airflow_provider_ckpt.sinks.effects import EFFECTS, Effect, SinkEffect
 from airflow_provider_ckpt.times import parse_time_ms, time_text
 from airflow_provider_ckpt.untrusted.fields import LONGEST_NAME, shown

@@ -16,7 +16,7 @@ from airflow_provider_ckpt.checks import check
 from airflow_provider_ckpt.checks.findings import Finding
 from airflow_provider_ckpt.checks.no_data import reads_nothing_between, why_waiting
 from airflow_provider_ckpt.errors import PlanError
-from airflow_provider_ckpt.restart.deploy import DeploySpec
+from airflow_provider_ckpt.query.deploy import DeploySpec
 from airflow_provider_ckpt.restart.forecast import forecast
 from airflow_provider_ckpt.untrusted.spans import batches_text
 

@@ -13,7 +13,7 @@ from airflow_provider_ckpt.checkpoint.spark_confs import SHUFFLE_PARTITIONS
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.errors import PlanError
-from airflow_provider_ckpt.sinks.declared import DeclaredSink
+from airflow_provider_ckpt.query.sink import Sink
 from airflow_provider_ckpt.sinks.fit import Misfit, QueryBatches, misfit, misfit_of_backup
 from airflow_provider_ckpt.sinks.memory import memory_of
 from airflow_provider_ckpt.storage.store import Store
@@ -25,7 +25,7 @@ def require_fit(
     checkpoint: Store,
     undo: Store | None,
     view: CheckpointView,
-    sink: DeclaredSink,
+    sink: Sink,
     store: Store | None,
     marker: SinkMarker,
 ) -> None:
@@ -52,7 +52,7 @@ def require_fit(
 
 
 def require_fit_of_backup(
-    target: Store, query_id: str, batch_id: int, sink: DeclaredSink, store: Store | None, marker: SinkMarker
+    target: Store, query_id: str, batch_id: int, sink: Sink, store: Store | None, marker: SinkMarker
 ) -> None:
     """Raise PlanError for a sink that is not that of the query whose backup is restored under its own id."""
     _require_remembered(target, query_id, sink, store)
@@ -61,7 +61,7 @@ def require_fit_of_backup(
     _refuse(misfit_of_backup(marker, batch_id), target, sink, store)
 
 
-def _refuse(found: Misfit | None, checkpoint: Store, sink: DeclaredSink, store: Store) -> None:
+def _refuse(found: Misfit | None, checkpoint: Store, sink: Sink, store: Store) -> None:
     if found is not None:
         raise PlanError(
             f"the sink {sink.at(store).name} does not fit the query: it {found.reason}.",
@@ -70,7 +70,7 @@ def _refuse(found: Misfit | None, checkpoint: Store, sink: DeclaredSink, store: 
         )
 
 
-def _require_remembered(checkpoint: Store, query_id: str | None, sink: DeclaredSink, store: Store | None) -> bool:
+def _require_remembered(checkpoint: Store, query_id: str | None, sink: Sink, store: Store | None) -> bool:
     """Whether a sink is remembered. Raises PlanError when others are, wherever this one is; none at all is no other."""
     memory = memory_of(checkpoint, query_id) if sink.kind else None
     if memory is None:

@@ -17,7 +17,7 @@ from airflow_provider_ckpt.checkpoint.listing import find_objects
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.layout import main_name
 from airflow_provider_ckpt.errors import CheckpointBusyError, PlanError
-from airflow_provider_ckpt.sinks.declared import read_file_sink
+from airflow_provider_ckpt.sinks.file import read_file_sink
 from airflow_provider_ckpt.storage.stored_object import StoredObject
 from airflow_provider_ckpt.times import duration_text
 

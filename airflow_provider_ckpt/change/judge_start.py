@@ -19,7 +19,7 @@ from airflow_provider_ckpt.checkpoint.source_log_files import source_files
 from airflow_provider_ckpt.checkpoint.view import CheckpointView, has_state
 from airflow_provider_ckpt.checks.inspect import is_text_log, read_text_logs, with_restart_set, with_state
 from airflow_provider_ckpt.codec import layout
-from airflow_provider_ckpt.restart.deploy import DeploySpec
+from airflow_provider_ckpt.query.deploy import DeploySpec
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.storage.stored_object import StoredObject
 

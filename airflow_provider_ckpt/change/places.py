@@ -11,7 +11,7 @@ from airflow_provider_ckpt.change import journal
 from airflow_provider_ckpt.change.open_sinks import open_sink, sink_of
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.errors import PlanError
-from airflow_provider_ckpt.sinks.declared import DeclaredSink
+from airflow_provider_ckpt.query.sink import Sink
 from airflow_provider_ckpt.storage.store import Store
 
 
@@ -39,7 +39,7 @@ class Stores:
         checkpoint: str,
         open_store: Callable[[str], Store],
         *,
-        sink: DeclaredSink | None = None,
+        sink: Sink | None = None,
         undo: str | None = None,
         backups: str | None = None,
         spark_confs: Mapping[str, str] | None = None,

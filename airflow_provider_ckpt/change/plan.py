@@ -28,7 +28,7 @@ from airflow_provider_ckpt.change.requirements import (
 )
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.errors import PlanError
-from airflow_provider_ckpt.restart.deploy import TRIGGERS
+from airflow_provider_ckpt.query.trigger import TRIGGERS
 from airflow_provider_ckpt.sinks.effects import EFFECTS, Effect, SinkEffect
 from airflow_provider_ckpt.untrusted.bounded_json import parse_with_list
 from airflow_provider_ckpt.untrusted.fields import Fields, shown

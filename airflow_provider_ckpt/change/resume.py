@@ -11,9 +11,8 @@ from airflow_provider_ckpt.change.kinds import Kind
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.validate import find_facts, validate
-from airflow_provider_ckpt.checkpoint.sink_marker import NOT_DECLARED
 from airflow_provider_ckpt.errors import PlanError, StalePlanError
-from airflow_provider_ckpt.sinks.declared import DeclaredSink
+from airflow_provider_ckpt.query.sink import NOT_DECLARED, Sink
 from airflow_provider_ckpt.times import time_text
 
 
@@ -27,7 +26,7 @@ class Said:
         trims: Whether the log of a file sink is to be trimmed.
     """
 
-    sink: DeclaredSink | None = None
+    sink: Sink | None = None
     trigger: str | None = None
     trims: bool = False
 
@@ -87,7 +86,7 @@ def _require_same(plan: Plan, stores: Stores, said: Said) -> None:
 
 def _differences(plan: Plan, stores: Stores, said: Said) -> Iterator[tuple[str, str]]:
     """What was said when a plan was made and what is said now, where that differs."""
-    sink = said.sink or (DeclaredSink("file", stores.sink.location) if stores.sink else DeclaredSink(""))
+    sink = said.sink or (Sink("file", stores.sink.location) if stores.sink else Sink(""))
     name = sink.at(stores.sink if sink.directory else None).name
     sinks = {item.sink for item in plan.effects}
     if sink.kind and sinks != {name}:

@@ -13,7 +13,7 @@ from airflow_provider_ckpt.checkpoint.observe import observe, refuse_links
 from airflow_provider_ckpt.checkpoint.own_files import MANIFEST
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.errors import CheckpointBusyError, PlanError, StalePlanError
-from airflow_provider_ckpt.sinks.declared import read_file_sink
+from airflow_provider_ckpt.sinks.file import read_file_sink
 from airflow_provider_ckpt.storage.stored_object import StoredObject
 
 #: Files that a refusal names.

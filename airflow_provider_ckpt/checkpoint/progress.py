@@ -13,12 +13,11 @@ from airflow_provider_ckpt.codec.source_kinds import KINDS, kind_of_provider
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.codec.typed_offset import PartitionAdvance, TypedOffset
 from airflow_provider_ckpt.errors import CheckpointError, CheckpointFormatError
+from airflow_provider_ckpt.query.source import parse_source
 
 if TYPE_CHECKING:
     from airflow_provider_ckpt.documents.positions import SourceAdvanceFields
 
-#: Source types whose offsets can be compared.
-SOURCE_TYPES = KINDS
 #: The rhythm of a query is taken over so many of its newest commits.
 RHYTHM_BATCHES = 20
 
@@ -83,12 +82,6 @@ class Progress:
         return planned_ms or self.committed_at_ms or self.polled_at_ms
 
 
-def as_declared(text: str) -> str:
-    """``TYPE[:PLACE]`` with the type as it is spelled here, whatever the case in which somebody has declared it."""
-    kind, colon, place = text.partition(":")
-    return f"{KINDS.spelled(kind)}{colon}{place}"
-
-
 def source_kind(offsets: OffsetSeq, source_id: str, declared: Mapping[str, str]) -> str | None:
     """What kind of source wrote an offset: as the offset log says (version 2), else as declared, else None.
 
@@ -96,12 +89,12 @@ def source_kind(offsets: OffsetSeq, source_id: str, declared: Mapping[str, str])
     """
     info = offsets.metadata.sources.get(source_id) if offsets.metadata else None
     kind = kind_of_provider(info.provider_name) if info else None
-    if kind is None and source_id in declared:
-        kind = as_declared(declared[source_id]).partition(":")[0]
-    if kind is not None and kind not in KINDS:
-        known = ", ".join(sorted(KINDS))
-        raise CheckpointError(f"source {source_id} has the unknown source type {kind!r}; the known types are {known}")
-    return kind
+    if kind is not None or source_id not in declared:
+        return kind
+    try:
+        return parse_source(declared[source_id]).type
+    except ValueError as error:
+        raise CheckpointError(f"source {source_id}: {error}") from None
 
 
 def or_none(value: int | None) -> str:

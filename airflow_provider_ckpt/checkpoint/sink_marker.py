@@ -4,18 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-#: Kinds of sinks that skip a batch that they have seen.
-MARKING = ("file", "delta", "iceberg", "hudi", "history")
+from airflow_provider_ckpt.query.sink import FILE_FORMATS, NOT_DECLARED
+
 #: Those of them that do not even compute such a batch: Spark then writes no state of it. Iceberg computes it.
 LEAVING_NO_STATE = ("file", "delta", "hudi")
-#: Formats of the file sink, by which it is declared as well.
-FILE_FORMATS = ("parquet", "json", "csv", "orc", "text")
 #: What Spark ends the name of a file with, before the ending of its compression or after it, by format.
 _ENDINGS = {**{name: name for name in FILE_FORMATS}, "txt": "text"}
-#: Spark's own sinks that write a micro-batch as a whole.
-SINKS_OF_BATCHES = ("file", *FILE_FORMATS, "foreachbatch")
-#: The name of a sink that nobody has declared.
-NOT_DECLARED = "not declared"
 #: What Delta calls a commit that puts an earlier version back.
 RESTORE = "RESTORE"
 

@@ -12,15 +12,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from airflow_provider_ckpt.codec import jvm_text
+from airflow_provider_ckpt.query.spark_version import SparkVersion
 
 if TYPE_CHECKING:
     from airflow_provider_ckpt.documents.findings import ConfFields
-
-#: ``(major, minor)``.
-SparkVersion = tuple[int, int]
-
-SPARK_MIN: SparkVersion = (3, 4)
-SPARK_MAX: SparkVersion = (4, 3)
 
 SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
 COMPRESSION_CODEC = "spark.sql.streaming.stateStore.compression.codec"
@@ -203,21 +198,3 @@ def state_partitions(conf: Mapping[str, str | None]) -> int | None:
     """The number of state partitions in the confs of an offset entry, as Java reads it; None for what is none."""
     number = jvm_text.parse_int(jvm_text.trim(conf.get(SHUFFLE_PARTITIONS) or ""))
     return number if number is not None and number > 0 else None
-
-
-def parse_spark_version(text: str) -> SparkVersion:
-    """``"4.3.0"`` or ``"4.3"`` as ``(4, 3)``. Raises ValueError for a version outside SPARK_MIN to SPARK_MAX."""
-    parts = text.split(".")
-    try:
-        version = (int(parts[0]), int(parts[1]))
-    except (ValueError, IndexError):
-        raise ValueError(f"{text!r} is not a Spark version, such as 4.3") from None
-    if not SPARK_MIN <= version <= SPARK_MAX:
-        supported = f"{SPARK_MIN[0]}.{SPARK_MIN[1]} to {SPARK_MAX[0]}.{SPARK_MAX[1]}"
-        raise ValueError(f"Spark {text} is not supported; ckpt knows the confs of Spark {supported}")
-    return version
-
-
-def conf_text(value: object) -> str:
-    """A value of a conf or an option as Spark writes it: booleans in lower case."""
-    return str(value).lower() if isinstance(value, bool) else str(value)

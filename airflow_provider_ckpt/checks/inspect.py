@@ -27,7 +27,7 @@ from airflow_provider_ckpt.checks.state import has_state_ids
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.source_log import newest_entry_in
 from airflow_provider_ckpt.errors import CheckpointFormatError, TooLargeError, UnreadableError
-from airflow_provider_ckpt.sinks.declared import read_file_sink
+from airflow_provider_ckpt.sinks.file import read_file_sink
 from airflow_provider_ckpt.sinks.memory import memory_of
 from airflow_provider_ckpt.storage.concurrency import THREADS, OnStep, no_step
 from airflow_provider_ckpt.storage.each_file import EachFile

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import click
 
+from airflow_provider_ckpt.query.source import Source, parse_item
 from airflow_provider_ckpt.storage.local import local_path
 
 #: Settings of Kafka clients whose value is a file, such as ``ssl.ca.location``.
@@ -74,27 +76,29 @@ def absolute_location(location: str) -> str:
 
 def absolute_sink(text: str) -> str:
     """``TYPE[:URI]`` of a sink, with an absolute place."""
-    from airflow_provider_ckpt.sinks.declared import parse_sink  # loads what few commands need
+    from airflow_provider_ckpt.query.sink import parse_sink  # loads what few commands need
 
     declared = parse_sink(text)
     if declared.directory is None:
         return text
-    kind, _, rest = text.partition(":")
-    place, written = absolute_location(declared.location), declared.location
-    return text if place == written else f"{kind}:{place}{rest[len(written) :]}"
+    now = replace(declared, location=absolute_location(declared.location))
+    return text if now == declared else now.text
+
+
+def absolute(source: Source) -> Source:
+    """A source with an absolute place."""
+    is_stored = source.type in _STORED and source.place and not source.place.startswith("//")
+    return replace(source, place=absolute_location(source.place)) if is_stored else source
 
 
 def absolute_source(text: str) -> str:
-    """``ID=TYPE[:PLACE]`` of a source, with an absolute place."""
-    name, equals, declared = text.partition("=")
-    return f"{name}{equals}{absolute_place(declared)}"
-
-
-def absolute_place(declared: str) -> str:
-    """``TYPE[:PLACE]`` of a source, with an absolute place."""
-    kind, _, place = declared.partition(":")
-    is_stored = kind.lower() in _STORED and place and not place.startswith("//")
-    return f"{kind}:{absolute_location(place)}" if is_stored else declared
+    """``ID=TYPE[:PLACE]`` of a source, with an absolute place; any other text as it is."""
+    try:
+        source = parse_item(text)
+    except ValueError:
+        return text
+    now = absolute(source)
+    return text if now == source else f"{now.id}={now.text}"
 
 
 def _of_setting(text: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Annotated, Any, TypedDict
 
-from airflow_provider_ckpt.storage.secrets import scrub
+from airflow_provider_ckpt.untrusted.secrets import scrub
 from airflow_provider_ckpt.visible import visible_lines
 
 #: An answer has at most so many characters as JSON.

@@ -18,10 +18,10 @@ from airflow_provider_ckpt.checkpoint.own_files import UNDO_DIRECTORY
 from airflow_provider_ckpt.cli import run
 from airflow_provider_ckpt.cli.answers import bounded
 from airflow_provider_ckpt.cli.options import guarded, pairs
-from airflow_provider_ckpt.errors import CheckpointError, StoreError
-from airflow_provider_ckpt.sources.declared import parse_end
+from airflow_provider_ckpt.errors import StoreError
+from airflow_provider_ckpt.query.source import parse_item
 from airflow_provider_ckpt.storage.roots import OutsideRootsError, Roots
-from airflow_provider_ckpt.storage.secrets import scrub, secrets_of
+from airflow_provider_ckpt.untrusted.secrets import scrub, secrets_of
 from airflow_provider_ckpt.visible import visible
 
 #: A text to explain has at most so many characters.
@@ -267,11 +267,11 @@ class Assistant:
         """
         for source in sources or ():
             try:
-                declared = parse_end(source.partition("=")[2])
-            except CheckpointError:
+                declared = parse_item(source)
+            except ValueError:
                 continue  # a mere type; the command says when it is none
             asked = {server.strip() for server in declared.location.split(",") if server.strip()}
-            if declared.kind == "kafka" and not asked <= self._brokers:
+            if declared.type == "kafka" and not asked <= self._brokers:
                 raise RefusedError(
                     f"STORE_ERROR: {visible(scrub(source))[:200]}: this broker was not allowed, so it is not asked. "
                     "Whoever has started ckpt mcp decides about its --broker; of a mere type, such as 0=kafka, nothing "

@@ -46,6 +46,7 @@ from airflow_provider_ckpt.cli.render import (
 from airflow_provider_ckpt.cli.streams import has_done
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.documents import FORMAT_VERSION
+from airflow_provider_ckpt.query.sink import parse_sink
 from airflow_provider_ckpt.report.tables import (
     backup_plan_tables,
     backups_table,
@@ -53,7 +54,6 @@ from airflow_provider_ckpt.report.tables import (
     rehearsal_table,
     sentences_on_unknown,
 )
-from airflow_provider_ckpt.sinks.declared import parse_sink
 
 if TYPE_CHECKING:
     from airflow_provider_ckpt.documents.backups import (

@@ -12,7 +12,8 @@ from airflow_provider_ckpt.checks import check as check_rules
 from airflow_provider_ckpt.checks.findings import worst_first
 from airflow_provider_ckpt.checks.inspect import examine
 from airflow_provider_ckpt.cli.findings_output import Outputs, judge, judging
-from airflow_provider_ckpt.cli.options import directories, examples, opening, pairs, shared
+from airflow_provider_ckpt.cli.options import directories, examples, opening, shared, with_sources
+from airflow_provider_ckpt.query.source import Source
 from airflow_provider_ckpt.report.ci import Judged
 from airflow_provider_ckpt.restart.judged import not_checked
 from airflow_provider_ckpt.storage.store import Store
@@ -34,20 +35,17 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Also read all state chains, source logs and checksum files. By default only the two logs are read.",
 )
-@click.option(
-    "--source",
-    "sources",
-    multiple=True,
-    metavar="NAME=TYPE:PLACE",
-    help="Also compare a source that is a directory or a table with what is there now, such as 0=file:/lake/orders: "
+@with_sources(
+    "Also compare a source that is a directory or a table with what is there now, such as 0=file:/lake/orders: "
     "what the query has read and is gone, and what it cannot read. For one location. Can be given more than once.",
+    metavar="NAME=TYPE:PLACE",
 )
 @judging
 @shared
 def check(
     locations: tuple[str, ...],
     deep: bool,
-    sources: tuple[str, ...],
+    sources: dict[str, Source],
     storage_options: tuple[str, ...],
     outputs: Outputs,
 ) -> None:
@@ -55,13 +53,14 @@ def check(
 
     Exit code 1 when a finding is an error. ckpt explain CODE says what a rule code means.
     """
-    declared = _declared(locations, sources) if sources else {}
+    if sources:
+        _require_judged(locations, sources)
 
     def evaluate(store: Store) -> Judged:
         view = examine(store, deep=deep, each=True)
         found, unknown = check_rules(view), not_checked(view)
-        if declared:
-            lost = _compared(view, store, declared, opening(storage_options))
+        if sources:
+            lost = _compared(view, store, sources, opening(storage_options))
             found, unknown = worst_first((*found, *lost.findings)), (*unknown, *lost.unknown)
         if any(finding.name and finding.name not in view.objects for finding in found):
             from airflow_provider_ckpt.change.find_removed import with_removed  # loads the room of all changes
@@ -72,26 +71,24 @@ def check(
     outputs.finish([judge(location, storage_options, evaluate) for location in locations])
 
 
-def _declared(locations: Sequence[str], sources: Sequence[str]) -> dict[str, str]:
-    """The sources by id. Raises click.UsageError."""
+def _require_judged(locations: Sequence[str], sources: Mapping[str, Source]) -> None:
+    """Raise click.UsageError for sources that check does not compare."""
     from airflow_provider_ckpt.positions.judge_tables import require_judged  # loads the sources, as below
 
-    declared = dict(pairs(sources, "--source"))
     if len(locations) > 1:
         raise click.UsageError("--source is of one query: give one location with it")
     try:
-        require_judged(declared)
+        require_judged(sources)
     except ValueError as error:
         raise click.UsageError(f"--source {error}") from error
-    return declared
 
 
 def _compared(
-    view: CheckpointView, store: Store, declared: Mapping[str, str], open_store: Callable[[str], Store]
+    view: CheckpointView, store: Store, sources: Mapping[str, Source], open_store: Callable[[str], Store]
 ) -> TableLosses:
     """What the sources say, compared with what the query has read of them."""
     from airflow_provider_ckpt.clock import now_ms
     from airflow_provider_ckpt.positions.judge_tables import judge_tables
-    from airflow_provider_ckpt.sources.declared import Access
+    from airflow_provider_ckpt.sources.open_end import Access
 
-    return judge_tables(view, declared, {}, Access(open_store, store), now_ms())
+    return judge_tables(view, sources, {}, Access(open_store, store), now_ms())

@@ -17,9 +17,18 @@ from airflow_provider_ckpt.checks.registry import RULES
 from airflow_provider_ckpt.checks.rule_pages import text_of
 from airflow_provider_ckpt.cli.absolute_words import absolute_sink
 from airflow_provider_ckpt.cli.explain_output import print_explained
-from airflow_provider_ckpt.cli.options import examples, open_store, opening, pairs, shared, with_kafka_config
+from airflow_provider_ckpt.cli.options import (
+    examples,
+    open_store,
+    opening,
+    pairs,
+    shared,
+    with_kafka_config,
+    with_sources,
+)
 from airflow_provider_ckpt.cli.render import print_json
 from airflow_provider_ckpt.documents import FORMAT_VERSION
+from airflow_provider_ckpt.query.source import Source
 from airflow_provider_ckpt.symptoms.failure import is_condition
 
 if TYPE_CHECKING:
@@ -59,13 +68,10 @@ _NUL_SHARE = 4
     metavar="FILE",
     help="Log to explain, of any size; a name that ends in .gz is unpacked.",
 )
-@click.option(
-    "--source",
-    "sources",
-    multiple=True,
-    metavar="NAME=TYPE[:PLACE]",
-    help="Source of the query, by its name or position. With a place, such as 0=kafka:host:9092/topic, the broker or "
+@with_sources(
+    "Source of the query, by its name or position. With a place, such as 0=kafka:host:9092/topic, the broker or "
     "the table is asked, which needs a location. Can be given more than once.",
+    metavar="NAME=TYPE[:PLACE]",
 )
 @click.option(
     "--sink",
@@ -77,7 +83,7 @@ _NUL_SHARE = 4
 def explain(
     words: tuple[str, ...],
     log: Path | None,
-    sources: tuple[str, ...],
+    sources: dict[str, Source],
     sink: str | None,
     kafka_config: tuple[str, ...],
     storage_options: tuple[str, ...],
@@ -111,7 +117,7 @@ def explain(
     if about_rules and store is not None:
         explained = explain_rules(_known(codes), store)
     else:
-        given = Given(dict(pairs(sources, "--source")), sink and absolute_sink(sink))
+        given = Given(sources, sink and absolute_sink(sink))
         ask = _ask(given, opening(storage_options), dict(pairs(kafka_config, "--kafka-config")))
         explained = explain_text(_lines(texts, log), store, ask=ask, given=given)
     place = explained.location if store is None else store.location
@@ -125,13 +131,13 @@ def explain(
 
 def _ask(given: Given, open_store: Callable[[str], Store], kafka_config: Mapping[str, str]) -> Ask | None:
     """What is read beside the checkpoint; nothing where nothing is said of the query. Raises click.UsageError."""
-    from airflow_provider_ckpt.restart.deploy import DeploySpec, declare
+    from airflow_provider_ckpt.query.deploy import DeploySpec, declare
     from airflow_provider_ckpt.symptoms.judge_cause import Ask
 
     if not given.sources and given.sink is None:
         return None
     try:
-        deploy = declare(DeploySpec(), {"sources": dict(given.sources) or None, "sink": given.sink})
+        deploy = declare(DeploySpec(), {"sources": tuple(given.sources.values()) or None, "sink": given.sink})
     except ValueError as error:
         raise click.UsageError(f"{error}") from None
     return Ask(deploy, open_store, kafka_config)

@@ -15,6 +15,7 @@ from airflow_provider_ckpt.positions.export_position import Exported, export_pos
 from airflow_provider_ckpt.positions.read_position import read_position
 from airflow_provider_ckpt.positions.starting_options import FORMS
 from airflow_provider_ckpt.positions.translation import text_of
+from airflow_provider_ckpt.query.source import Source, parse_item
 
 if TYPE_CHECKING:
     from airflow_provider_ckpt.documents.positions import ExportDocument
@@ -76,16 +77,16 @@ def export(
     With --to-cluster it is the position in another cluster: no unread record comes before it, and stderr says how many
     offsets are read again at most. Stop the query first: one that runs reads on behind this position.
     """
-    source_id, _, place = (source or "").partition("=")
-    wants_other = is_wanted(form, place, said)
+    declared = _declared(source or "")
+    wants_other = is_wanted(form, declared, said)
     store = open_store(location, storage_options)
     batch, there = committed_batch(store, batch_id, at_ms), None
     if wants_other:
-        position = read_position(store, source_id or None, batch)
-        there = translated(position, place, **said)
+        position = read_position(store, declared.id or None, batch)
+        there = translated(position, declared, **said)
         exported = Exported(position.location, position.source_id, position.batch_id, text_of(form, there))
     else:
-        exported = export_position(store, form, source_id or None, batch)
+        exported = export_position(store, form, declared.id or None, batch)
     if not as_json:
         click.echo(exported.text)
         return
@@ -99,3 +100,11 @@ def export(
         "translated": None if there is None else [item.to_dict() for item in there],
     }
     print_json(document)
+
+
+def _declared(text: str) -> Source:
+    """The id of a source, and what it reads from where that is said. Raises click.BadParameter."""
+    try:
+        return parse_item(text) if "=" in text else Source(text)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--source") from None

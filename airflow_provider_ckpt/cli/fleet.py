@@ -32,7 +32,7 @@ from airflow_provider_ckpt.fleet.index import left_out_text
 from airflow_provider_ckpt.fleet.judge import judge_checkpoints
 from airflow_provider_ckpt.fleet.read_positions import FleetPositions
 from airflow_provider_ckpt.fleet.write_index import IndexWriter
-from airflow_provider_ckpt.restart.deploy import DeploySpec, declare
+from airflow_provider_ckpt.query.deploy import DeploySpec, declare
 from airflow_provider_ckpt.storage.store import Store
 
 if TYPE_CHECKING:

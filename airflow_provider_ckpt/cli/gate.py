@@ -7,7 +7,6 @@ from typing import Any, Literal
 
 import click
 
-from airflow_provider_ckpt.checkpoint.spark_confs import SPARK_MAX
 from airflow_provider_ckpt.cli.bookmark_file import write_bookmark
 from airflow_provider_ckpt.cli.files import WrittenFile, read_text
 from airflow_provider_ckpt.cli.findings_output import Outputs, judge, judging
@@ -21,20 +20,17 @@ from airflow_provider_ckpt.cli.options import (
     pairs,
     shared,
     with_kafka_config,
+    with_sources,
 )
 from airflow_provider_ckpt.cli.topic_memory import TopicMemory
-from airflow_provider_ckpt.errors import StoreError
+from airflow_provider_ckpt.query.deploy import DeploySpec, declare
+from airflow_provider_ckpt.query.deploys import parse_deploys
+from airflow_provider_ckpt.query.source import MOST_SOURCES, Source
+from airflow_provider_ckpt.query.spark_version import SPARK_MAX
+from airflow_provider_ckpt.query.trigger import TRIGGERS
+from airflow_provider_ckpt.query.yaml_text import MOST_YAML_CHARS
 from airflow_provider_ckpt.report.ci import Judged
-from airflow_provider_ckpt.restart.deploy import (
-    MOST_SOURCES,
-    MOST_YAML_CHARS,
-    TRIGGERS,
-    DeploySpec,
-    declare,
-)
-from airflow_provider_ckpt.restart.deploys import parse_deploys
 from airflow_provider_ckpt.restart.gate import forecast_restart
-from airflow_provider_ckpt.sinks.declared import parse_sink
 from airflow_provider_ckpt.storage.store import Store
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -72,13 +68,10 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     metavar="SOURCES",
     help="Number of sources of the query, where their types are not declared.",
 )
-@click.option(
-    "--source",
-    "sources",
-    multiple=True,
-    metavar="NAME=TYPE[:PLACE]",
-    help="Source of the query, by its name or position, such as 0=kafka; 0= for a type that ckpt does not know. With "
+@with_sources(
+    "Source of the query, by its name or position, such as 0=kafka; 0= for a type that ckpt does not know. With "
     "0=kafka:host:9092/topic the broker is asked what a restart would lose. Can be given more than once.",
+    metavar="NAME=TYPE[:PLACE]",
 )
 @click.option(
     "--source-option",
@@ -207,7 +200,7 @@ def _declare(
     *,
     spark_version: str | None,
     source_count: int | None,
-    sources: tuple[str, ...],
+    sources: dict[str, Source],
     sink: str | None,
     operators: tuple[str, ...],
     classes: tuple[str, ...],
@@ -220,7 +213,7 @@ def _declare(
     said = {
         "spark_version": spark_version,
         "confs": dict(pairs(confs, "--conf")) or None,
-        "sources": source_count or {name: kind or None for name, kind in pairs(sources, "--source")} or None,
+        "sources": source_count or tuple(sources.values()) or None,
         "sink": sink,
         "operators": [] if operators == ("none",) else list(operators) or None,
         "classes": list(classes) or None,
@@ -228,9 +221,6 @@ def _declare(
         "source_options": dict(pairs(source_options, "--source-option")) or None,
     }
     try:
-        deploy = declare(deploy, said)
-        if deploy.sink is not None:
-            parse_sink(deploy.sink)
-    except (ValueError, StoreError) as error:
+        return declare(deploy, said)
+    except ValueError as error:
         raise click.UsageError(str(error)) from None
-    return deploy

@@ -21,8 +21,8 @@ from airflow_provider_ckpt.report.lag_tables import LAG_COLUMNS, lag_row, partit
 from airflow_provider_ckpt.report.openmetrics import lag_metrics
 from airflow_provider_ckpt.report.tables import Table
 from airflow_provider_ckpt.restart.ask_lag import question_of
-from airflow_provider_ckpt.sources.declared import Access
 from airflow_provider_ckpt.sources.offer import hint_of
+from airflow_provider_ckpt.sources.open_end import Access
 from airflow_provider_ckpt.times import duration_text, time_text
 from airflow_provider_ckpt.visible import visible
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.cli.light_check import light_check, say_light_check
-from airflow_provider_ckpt.cli.options import Whole, directories, examples, open_store, shared, source_types
+from airflow_provider_ckpt.cli.options import Whole, directories, examples, open_store, shared, types_of, with_sources
 from airflow_provider_ckpt.cli.render import print_json, print_tables, say, when
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointMovedError, CheckpointNotFoundError
@@ -17,6 +17,7 @@ from airflow_provider_ckpt.history.compare import read_between, source_ids
 from airflow_provider_ckpt.history.read_files import FileLogs
 from airflow_provider_ckpt.history.read_logs import list_log, one_after_the_other, read_batches
 from airflow_provider_ckpt.history.rows import BatchRow, Origin, rows_of
+from airflow_provider_ckpt.query.source import Source
 from airflow_provider_ckpt.report.tables import Table
 from airflow_provider_ckpt.storage.store import Store
 
@@ -53,14 +54,14 @@ _SOURCE_HELP = (
     help="Show this number of batches, the newest ones.",
 )
 @click.option("--batch", "batch_id", type=Whole(), metavar="BATCH_ID", help="Show this batch only.")
-@click.option("--source", "sources", multiple=True, metavar="ID=TYPE", help=_SOURCE_HELP)
+@with_sources(_SOURCE_HELP, metavar="ID=TYPE")
 @click.option("--files", "with_files", is_flag=True, help=_FILES_HELP)
 @shared
 def log(
     location: str,
     last: int,
     batch_id: int | None,
-    sources: tuple[str, ...],
+    sources: dict[str, Source],
     with_files: bool,
     storage_options: tuple[str, ...],
     as_json: bool,
@@ -132,9 +133,9 @@ def _print_files(rows: Sequence[tuple[Any, ...]], *first: str) -> None:
         say("No file source took a file.")
 
 
-def _types(texts: tuple[str, ...], known: Collection[str]) -> dict[str, str]:
+def _types(sources: Mapping[str, Source], known: Collection[str]) -> dict[str, str]:
     """The declared types of sources that the query has. Raises click.BadParameter for any other."""
-    declared = source_types(texts)
+    declared = types_of(sources)
     unknown = [source_id for source_id in declared if known and source_id not in known]
     if unknown:
         raise click.BadParameter(
@@ -179,14 +180,14 @@ def _steps(item: SourceAdvanceFields) -> str:
 @click.argument("location", shell_complete=directories)
 @click.argument("first", type=Whole())
 @click.argument("second", type=Whole())
-@click.option("--source", "sources", multiple=True, metavar="ID=TYPE", help=_SOURCE_HELP)
+@with_sources(_SOURCE_HELP, metavar="ID=TYPE")
 @click.option("--files", "with_files", is_flag=True, help=_FILES_HELP)
 @shared
 def diff(
     location: str,
     first: int,
     second: int,
-    sources: tuple[str, ...],
+    sources: dict[str, Source],
     with_files: bool,
     storage_options: tuple[str, ...],
     as_json: bool,

@@ -6,7 +6,7 @@ import getpass
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from airflow_provider_ckpt.checkpoint.find_flows import at_running_version
-from airflow_provider_ckpt.checkpoint.progress import SOURCE_TYPES, as_declared
-from airflow_provider_ckpt.cli.absolute_words import absolute_place
+from airflow_provider_ckpt.cli.absolute_words import absolute
 from airflow_provider_ckpt.cli.files import WrittenFile
 from airflow_provider_ckpt.clock import now_ms
+from airflow_provider_ckpt.query.source import Source, parse_item
 from airflow_provider_ckpt.sinks.effects import EFFECTS
 from airflow_provider_ckpt.storage.held import hold
 from airflow_provider_ckpt.storage.store import Store
@@ -159,7 +159,7 @@ def with_kafka_config(command: Command) -> Command:
 
 def triggered(command: Command) -> Command:
     """``--trigger``, for changes whose effect on a sink depends on how the query runs."""
-    from airflow_provider_ckpt.restart.deploy import TRIGGERS  # a room that commands without this option do not load
+    from airflow_provider_ckpt.query.trigger import TRIGGERS  # a room that commands without this option do not load
 
     return click.option(
         "--trigger",
@@ -272,16 +272,12 @@ MOST_DIGITS = 19
 
 
 def pairs(texts: Iterable[str], option: str) -> list[tuple[str, str]]:
-    """``KEY=VALUE`` texts, split; of ``--source`` with the type as it is spelled, and with an absolute place.
-
-    Raises click.BadParameter.
-    """
+    """``KEY=VALUE`` texts, split. Raises click.BadParameter."""
     found: list[tuple[str, str]] = []
     for text in texts:
         key, equals, value = text.partition("=")
         if not equals or not key:
             raise click.BadParameter(f"{text!r} is not KEY=VALUE", param_hint=option)
-        value = absolute_place(as_declared(value)) if option == "--source" else value
         if any(key == other and value != also for other, also in found):
             raise click.BadParameter(f"{key} is given twice, with different values", param_hint=option)
         found.append((key, value))
@@ -297,16 +293,47 @@ def units_or_ms(text: str) -> tuple[int | None, int | None]:
     return None, DURATION.convert(text, None, None)
 
 
-def source_types(texts: Iterable[str]) -> dict[str, str]:
-    """``ID=TYPE[:PLACE]`` texts as types by id. Raises click.BadParameter for a type that is not known."""
-    types = {source_id: place.partition(":")[0] for source_id, place in pairs(texts, "--source")}
-    for source_id, name in types.items():
-        if name not in SOURCE_TYPES:
-            known = ", ".join(sorted(SOURCE_TYPES))
+class _SourceType(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.2
+    """``ID=TYPE[:PLACE]``: a source of the query, with an absolute place."""
+
+    name = "text"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Source:
+        """The source. Raises click.BadParameter."""
+        if isinstance(value, Source):
+            return value
+        try:
+            return absolute(parse_item(value))
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+SOURCE = _SourceType()
+
+
+def with_sources(help_text: str, metavar: str = "ID=TYPE[:PLACE]") -> Callable[[Command], Command]:
+    """``--source``, which can be given more than once: a mapping from id to source."""
+    return click.option(
+        "--source", "sources", multiple=True, type=SOURCE, callback=_by_id, metavar=metavar, help=help_text
+    )
+
+
+def _by_id(context: click.Context, param: click.Parameter, sources: tuple[Source, ...]) -> dict[str, Source]:
+    found: dict[str, Source] = {}
+    for source in sources:
+        if found.setdefault(source.id or "", source) != source:
+            raise click.BadParameter(f"{source.id} is given twice, with different values", context, param)
+    return found
+
+
+def types_of(sources: Mapping[str, Source]) -> dict[str, str]:
+    """The types of sources by id. Raises click.BadParameter for one without a type."""
+    for source in sources.values():
+        if source.type is None:
             raise click.BadParameter(
-                f"source {source_id} has the unknown type {name!r}; the known types are {known}", param_hint="--source"
+                f"source {source.id} has no type, such as {source.id}=kafka", param_hint="--source"
             )
-    return types
+    return {source_id: source.type or "" for source_id, source in sources.items()}
 
 
 def _typed(value: str) -> object:

@@ -15,8 +15,8 @@ from airflow_provider_ckpt.change.plan_file import MOST_BYTES, decode, encode
 from airflow_provider_ckpt.cli.absolute_words import absolute_location, absolute_words
 from airflow_provider_ckpt.cli.files import read_bytes, require_outside
 from airflow_provider_ckpt.errors import CheckpointNotFoundError, PlanError, StoreError
-from airflow_provider_ckpt.storage.secrets import scrub, secrets_of, without_secret
 from airflow_provider_ckpt.storage.store import Store
+from airflow_provider_ckpt.untrusted.secrets import scrub, secrets_of, without_secret
 
 #: Options that say where things are.
 _WHERE = ("--storage-option", "--undo-to")

@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from airflow_provider_ckpt.cli.options import directories, examples, open_store, pairs, shared, with_kafka_config
+from airflow_provider_ckpt.cli.options import (
+    SOURCE,
+    directories,
+    examples,
+    open_store,
+    pairs,
+    shared,
+    with_kafka_config,
+)
 from airflow_provider_ckpt.cli.render import counted, print_error, print_json, print_tables, say
 from airflow_provider_ckpt.cli.streams import has_done
 from airflow_provider_ckpt.clock import now_ms
@@ -14,10 +22,10 @@ from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.positions.publication import Publication
 from airflow_provider_ckpt.positions.publish import publish_again_before_ms, publish_all
-from airflow_provider_ckpt.positions.source_options import parse_assigned
+from airflow_provider_ckpt.query.source import Source
+from airflow_provider_ckpt.query.source_options import parse_assigned
 from airflow_provider_ckpt.report.tables import published_table
 from airflow_provider_ckpt.sources.ask_kafka import KafkaBroker
-from airflow_provider_ckpt.sources.declared import parse_end
 from airflow_provider_ckpt.times import time_text
 
 if TYPE_CHECKING:
@@ -44,6 +52,7 @@ if TYPE_CHECKING:
     "--source",
     "source",
     required=True,
+    type=SOURCE,
     metavar="ID=kafka:PLACE",
     help="Source whose position is published, by its id, and the broker: 0=kafka:host:9092, or with further topics, "
     "0=kafka:host:9092/topic,topic2.",
@@ -64,7 +73,7 @@ if TYPE_CHECKING:
 def publish_offsets(
     locations: tuple[str, ...],
     group: str,
-    source: str,
+    source: Source,
     assign: str | None,
     kafka_config: tuple[str, ...],
     dry_run: bool,
@@ -77,26 +86,21 @@ def publish_offsets(
     Changes no checkpoint. A group with members is refused. Of several locations each is published on its own; the exit
     code is that of the gravest error, 0 when all were published.
     """
-    ((source_id, place),) = pairs([source], "--source")
-    try:
-        declared = parse_end(place)
-    except CheckpointError as error:
-        raise click.BadParameter(str(error), param_hint="--source") from None
-    if declared.kind != "kafka":
-        raise click.BadParameter(f"{place!r:.60} is not kafka:HOST:PORT", param_hint="--source")
+    if source.type != "kafka":
+        raise click.BadParameter(f"{source.text!r:.60} is not kafka:HOST:PORT", param_hint="--source")
     try:
         assigned = None if assign is None else parse_assigned(assign)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--assign") from None
-    broker = KafkaBroker(declared.location, dict(pairs(kafka_config, "--kafka-config")))
+    broker = KafkaBroker(source.location, dict(pairs(kafka_config, "--kafka-config")))
     stores = [open_store(location, storage_options) for location in locations]
     began_ms = now_ms()
     outcomes = publish_all(
         stores,
         broker,
         group,
-        source_id=source_id,
-        topics=declared.topics,
+        source_id=source.id,
+        topics=source.topics,
         assigned=assigned,
         dry_run=dry_run,
         take_over=take_over,

@@ -10,9 +10,9 @@ from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.cli.in_place import acting, carry_out, read_own
 from airflow_provider_ckpt.cli.options import Whole, directories, examples, opening
 from airflow_provider_ckpt.cli.plan_files import require_alone, require_consistent
+from airflow_provider_ckpt.query.sink import parse_sink
 from airflow_provider_ckpt.sink_repair.decision import parse_decisions
 from airflow_provider_ckpt.sink_repair.make import make_repair
-from airflow_provider_ckpt.sinks.declared import parse_sink
 
 
 @click.command(

@@ -13,6 +13,7 @@ from airflow_provider_ckpt.cli.files import read_text
 from airflow_provider_ckpt.cli.in_place import acting, carry_out, fencing, planned_behind, read_own
 from airflow_provider_ckpt.cli.options import (
     DURATION,
+    SOURCE,
     TIME,
     TIMES,
     Whole,
@@ -28,11 +29,12 @@ from airflow_provider_ckpt.cli.plan_files import require_alone, require_consiste
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.positions.kafka_csv import MOST_CHARACTERS
 from airflow_provider_ckpt.positions.strategies import parse_scope
+from airflow_provider_ckpt.query.sink import parse_sink
+from airflow_provider_ckpt.query.source import Source, require_asked
 from airflow_provider_ckpt.reset.make import export_positions, make_reset
 from airflow_provider_ckpt.reset.request import Goal, parse_goal
 from airflow_provider_ckpt.reset.resolve import resolve_aim
-from airflow_provider_ckpt.sinks.declared import parse_sink
-from airflow_provider_ckpt.sources.declared import Access, DeclaredEnd, parse_end
+from airflow_provider_ckpt.sources.open_end import Access
 
 #: Options that say where to go, by the name of their values.
 _GOALS = {
@@ -64,6 +66,7 @@ _GOALS = {
 @click.argument("location", shell_complete=directories)
 @click.option(
     "--source",
+    type=SOURCE,
     metavar="ID=TYPE:PLACE",
     help="Source to move, by its id, and what it reads from, such as 0=kafka:host:9092 or 0=delta:URI.",
 )
@@ -167,7 +170,7 @@ _GOALS = {
 @acting
 def reset_offsets(
     location: str,
-    source: str | None,
+    source: Source | None,
     topics: tuple[str, ...],
     exported: bool,
     kafka_config: tuple[str, ...],
@@ -223,7 +226,8 @@ def reset_offsets(
         carry_out(*read_own(plan_file, "reset", Stores.of(location, opener, undo=undo_root)), opener, **how)
         return
     goal = _goal(goals)
-    source_id, declared = _declared(source)
+    declared = _asked(source)
+    source_id = declared.id or ""
     try:
         scope = parse_scope(topics)
     except ValueError as error:
@@ -262,13 +266,12 @@ def _goal(goals: dict[str, Any]) -> Goal:
         raise click.UsageError(f"{error}; or give --plan FILE") from None
 
 
-def _declared(source: str | None) -> tuple[str, DeclaredEnd]:
-    """The source, and what it reads from. Raises a usage error."""
+def _asked(source: Source | None) -> Source:
+    """The source, with what it reads from. Raises a usage error."""
     if source is None:
         raise click.UsageError("give --source ID=TYPE:PLACE, such as 0=kafka:host:9092, or --plan FILE")
-    ((source_id, place),) = pairs([source], "--source")
     try:
-        declared = parse_end(place)
+        require_asked(source)
     except CheckpointError as error:
         raise click.BadParameter(str(error), param_hint="--source") from None
-    return source_id, declared
+    return source

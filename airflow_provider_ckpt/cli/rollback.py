@@ -24,15 +24,17 @@ from airflow_provider_ckpt.cli.options import (
     directories,
     examples,
     opening,
-    source_types,
     triggered,
+    types_of,
     with_sink,
+    with_sources,
 )
 from airflow_provider_ckpt.cli.plan_files import require_alone, require_consistent
 from airflow_provider_ckpt.fleet.find_readers import with_readers
+from airflow_provider_ckpt.query.sink import parse_sink
+from airflow_provider_ckpt.query.source import Source
 from airflow_provider_ckpt.rollback.goal import BeforeDeploy, ToBackup, parse_target
 from airflow_provider_ckpt.rollback.make import make_rollback
-from airflow_provider_ckpt.sinks.declared import parse_sink
 
 
 def searching_readers(command: Command) -> Command:
@@ -96,12 +98,9 @@ def searching_readers(command: Command) -> Command:
     metavar="FILE",
     help="Roll back to the batch that was the newest committed one when ckpt gate --bookmark has written this file.",
 )
-@click.option(
-    "--source",
-    "sources",
-    multiple=True,
+@with_sources(
+    "Type of a source by its id, such as 0=kafka; --to-offsets needs it. Can be given more than once.",
     metavar="ID=TYPE",
-    help="Type of a source by its id, such as 0=kafka; --to-offsets needs it. Can be given more than once.",
 )
 @click.option(
     "--backups",
@@ -128,7 +127,7 @@ def rollback(
     offsets: str | None,
     backup: str | None,
     before_deploy: Path | None,
-    sources: tuple[str, ...],
+    sources: dict[str, Source],
     backup_root: str | None,
     sink: str | None,
     trim_sink_log: bool,
@@ -160,7 +159,7 @@ def rollback(
         raise click.UsageError(f"give exactly one of {', '.join(targets)}, or --plan FILE")
     if trim_sink_log and not sink:
         raise click.UsageError("--trim-sink-log needs --sink file:URI")
-    types = source_types(sources)
+    types = types_of(sources)
     said: dict[str, Any] = {
         "batch": batch,
         "timestamp": timestamp,

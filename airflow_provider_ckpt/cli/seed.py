@@ -20,15 +20,17 @@ from airflow_provider_ckpt.cli.options import (
     opening,
     planning,
     shared,
-    source_types,
+    types_of,
     user_and_host,
+    with_sources,
 )
 from airflow_provider_ckpt.cli.plan_files import read_plan, require_alone, require_consistent, write_plan
 from airflow_provider_ckpt.cli.render import progress_bar
+from airflow_provider_ckpt.query.sink import parse_sink
+from airflow_provider_ckpt.query.source import Source
 from airflow_provider_ckpt.reset.make_seed import Given, make_seed, parse_positions, positions_of
 from airflow_provider_ckpt.reset.seed_plan import MOST_BATCHES
 from airflow_provider_ckpt.reset.write_seed import write_seed
-from airflow_provider_ckpt.sinks.declared import parse_sink
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.untrusted.bounded_json import parse_json
 
@@ -68,12 +70,9 @@ from airflow_provider_ckpt.untrusted.bounded_json import parse_json
     metavar="JSON",
     help='Positions by source id, such as {"0": {"topic": {"0": 5}}}; every partition of a topic.',
 )
-@click.option(
-    "--source",
-    "sources",
-    multiple=True,
+@with_sources(
+    "Type of a source by its id: kafka, delta or iceberg. Needed for each source. Can be given more than once.",
     metavar="ID=TYPE",
-    help="Type of a source by its id: kafka, delta or iceberg. Needed for each source. Can be given more than once.",
 )
 @click.option(
     "--sink",
@@ -100,7 +99,7 @@ def seed(
     batch_id: int | None,
     at_ms: int | None,
     offsets: str | None,
-    sources: tuple[str, ...],
+    sources: dict[str, Source],
     sinks: tuple[str, ...],
     after_batch: int | None,
     plan_file: str | None,
@@ -127,7 +126,7 @@ def seed(
     else:
         opened = open_sinks(map(parse_sink, sinks), opening(storage_options))
         given = _given(open_store(origin, storage_options) if origin else None, batch_id, at_ms, offsets)
-        plan = make_seed(target, given, source_types(sources), sinks=opened, after_batch=after_batch or 0)
+        plan = make_seed(target, given, types_of(sources), sinks=opened, after_batch=after_batch or 0)
     if plan_out:
         write_plan(plan_out, plan, (target, *(store for _, store in opened)))
     receipt = None

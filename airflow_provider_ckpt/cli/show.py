@@ -131,7 +131,7 @@ def _lag(
     from airflow_provider_ckpt.clock import now_ms
     from airflow_provider_ckpt.positions.read_lag import read_lag
     from airflow_provider_ckpt.restart.ask_lag import question_of
-    from airflow_provider_ckpt.sources.declared import Access
+    from airflow_provider_ckpt.sources.open_end import Access
 
     access = Access(opened, store, asked.kafka_config, "--source ")
     return read_lag(view, question_of(asked.deploys.of(view.location)), access, now_ms())

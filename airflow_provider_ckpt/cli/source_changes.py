@@ -13,8 +13,8 @@ from airflow_provider_ckpt.cli.options import directories, examples, opening, tr
 from airflow_provider_ckpt.cli.plan_files import require_alone, require_consistent
 from airflow_provider_ckpt.cli.render import print_json, print_tables, say
 from airflow_provider_ckpt.documents import FORMAT_VERSION
+from airflow_provider_ckpt.query.sink import parse_sink
 from airflow_provider_ckpt.report.tables import Table
-from airflow_provider_ckpt.sinks.declared import parse_sink
 from airflow_provider_ckpt.source_changes.make import make_source_change
 from airflow_provider_ckpt.source_changes.read_sources import Sources, read_sources
 from airflow_provider_ckpt.source_changes.request import parse_change

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from airflow_provider_ckpt.cli.files import read_text
-from airflow_provider_ckpt.cli.options import Command, pairs, source_types, with_kafka_config
+from airflow_provider_ckpt.cli.options import Command, pairs, with_kafka_config, with_sources
+from airflow_provider_ckpt.query.source import Source
 
 if TYPE_CHECKING:
-    from airflow_provider_ckpt.positions.source_options import QueryOptions
+    from airflow_provider_ckpt.query.source_options import QueryOptions
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -33,13 +34,9 @@ def from_file(command: Command) -> Command:
 def asking(command: Command) -> Command:
     """``--source``, ``--sources-file``, ``--source-option`` and ``--kafka-config``."""
     options = (
-        click.option(
-            "--source",
-            "sources",
-            multiple=True,
-            metavar="ID=TYPE[:PLACE]",
-            help="What a source reads from, by its id, such as 0=kafka:host:9092, 0=delta:URI, 0=iceberg:URI, "
-            "0=file:DIRECTORY. Can be given more than once.",
+        with_sources(
+            "What a source reads from, by its id, such as 0=kafka:host:9092, 0=delta:URI, 0=iceberg:URI, "
+            "0=file:DIRECTORY. Can be given more than once."
         ),
         from_file,
         click.option(
@@ -71,22 +68,21 @@ class AskedSources:
 
 
 def asked_sources(
-    sources: tuple[str, ...],
+    sources: Mapping[str, Source],
     sources_file: Path | None,
     source_options: tuple[str, ...],
     kafka_config: tuple[str, ...],
     trigger: str | None = None,
 ) -> AskedSources | None:
     """What the options say; None when no source is declared. Raises click.UsageError."""
-    source_types(sources)
     if not sources and sources_file is None:
         if source_options or kafka_config:
             raise click.UsageError("--source-option and --kafka-config need --source or --sources-file")
         return None
-    from airflow_provider_ckpt.restart.deploys import Deploys  # a room that few calls need
+    from airflow_provider_ckpt.query.deploys import Deploys  # a room that few calls need
 
     said = {
-        "sources": dict(pairs(sources, "--source")) or None,
+        "sources": tuple(sources.values()) or None,
         "source_options": dict(pairs(source_options, "--source-option")) or None,
         "trigger": trigger,
     }
@@ -99,33 +95,32 @@ def asked_sources(
 
 def declared_query(
     location: str,
-    sources: tuple[str, ...],
+    sources: Mapping[str, Source],
     sources_file: Path | None,
     source_options: tuple[str, ...] = (),
     trigger: str | None = None,
-) -> tuple[dict[str, str], QueryOptions | None]:
+) -> tuple[Mapping[str, Source], QueryOptions | None]:
     """The sources of one query, by id, and what it sets for them; None when nothing is. Raises click.UsageError."""
-    given = dict(pairs(sources, "--source"))
     if sources_file is None and not source_options and not trigger:
-        return given, None
-    from airflow_provider_ckpt.positions.source_options import parse_options
+        return sources, None
+    from airflow_provider_ckpt.query.source_options import parse_options
     from airflow_provider_ckpt.restart.ask_lag import question_of
 
     options = dict(pairs(source_options, "--source-option"))
     try:
         if sources_file is None:
-            return given, parse_options(options.items(), trigger)
+            return sources, parse_options(options.items(), trigger)
         said = {"source_options": options or None, "trigger": trigger}
         question = question_of(_read(sources_file).with_said(said).of(location))
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--source-option") from None
     is_declared = bool(question.options.by_source or question.options.trigger)
-    return given or dict(question.sources), question.options if is_declared else None
+    return sources or question.sources, question.options if is_declared else None
 
 
 def _read(path: Path) -> Any:
-    from airflow_provider_ckpt.restart.deploy import MOST_YAML_CHARS
-    from airflow_provider_ckpt.restart.deploys import parse_deploys
+    from airflow_provider_ckpt.query.deploys import parse_deploys
+    from airflow_provider_ckpt.query.yaml_text import MOST_YAML_CHARS
 
     try:
         return parse_deploys(path.name, read_text(path, MOST_YAML_CHARS))

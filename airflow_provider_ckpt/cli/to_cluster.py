@@ -14,8 +14,8 @@ from airflow_provider_ckpt.positions.position import Position
 from airflow_provider_ckpt.positions.starting_options import FORMS
 from airflow_provider_ckpt.positions.translate import MOST_READ, translate_position
 from airflow_provider_ckpt.positions.translation import Translated
+from airflow_provider_ckpt.query.source import Source, parse_asked
 from airflow_provider_ckpt.sources.ask_kafka import KafkaBroker
-from airflow_provider_ckpt.sources.declared import DeclaredEnd, parse_end
 
 _NEED_CLUSTER = ("renamed", "accept_not_proven", "kafka_config", "to_kafka_config")
 
@@ -67,15 +67,15 @@ def translating(command: Command) -> Command:
     return command
 
 
-def is_wanted(form: str, place: str, said: Mapping[str, Any]) -> bool:
+def is_wanted(form: str, source: Source, said: Mapping[str, Any]) -> bool:
     """Whether the position is to be translated. Raises click.UsageError for options that do not go together."""
     if said["to_cluster"] is None:
-        if place:
+        if source.text:
             raise click.UsageError("--source ID=kafka:PLACE is for --to-cluster; without it give the id alone")
         if any(said[name] for name in _NEED_CLUSTER):
             raise click.UsageError("--rename, --accept-not-proven and options of a Kafka client need --to-cluster")
         return False
-    if not place:
+    if not source.text:
         raise click.UsageError("--to-cluster needs the broker that the query reads: --source 0=kafka:HOST:PORT")
     if FORMS[form].source_type != "kafka":
         raise click.UsageError("--to-cluster is for --as startingOffsets and csv")
@@ -84,7 +84,7 @@ def is_wanted(form: str, place: str, said: Mapping[str, Any]) -> bool:
 
 def translated(
     position: Position,
-    place: str,
+    source: Source,
     *,
     to_cluster: str,
     renamed: tuple[str, ...],
@@ -94,7 +94,7 @@ def translated(
     to_kafka_config: tuple[str, ...],
 ) -> tuple[Translated, ...]:
     """The position in the other cluster; says on stderr what is read again. Raises PlanError where it is not proven."""
-    here, there = _kafka(place, "--source"), _kafka(to_cluster, "--to-cluster")
+    here, there = _kafka(source.text, "--source"), _kafka(to_cluster, "--to-cluster")
     found = translate_position(
         position,
         KafkaBroker(here.location, dict(pairs(kafka_config, "--kafka-config"))),
@@ -122,11 +122,11 @@ def translated(
     return found
 
 
-def _kafka(place: str, option: str) -> DeclaredEnd:
+def _kafka(place: str, option: str) -> Source:
     try:
-        declared = parse_end(place)
+        declared = parse_asked(place)
     except CheckpointError as error:
         raise click.BadParameter(str(error), param_hint=option) from None
-    if declared.kind != "kafka":
+    if declared.type != "kafka":
         raise click.BadParameter(f"{place!r:.60} is not kafka:HOST:PORT", param_hint=option)
     return declared

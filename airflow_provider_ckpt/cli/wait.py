@@ -21,16 +21,17 @@ from airflow_provider_ckpt.cli.options import (
     open_store,
     pairs,
     shared,
-    source_types,
     triggered,
     units_or_ms,
     with_kafka_config,
+    with_sources,
 )
 from airflow_provider_ckpt.cli.render import Bar, print_json, say, waiting_bar
 from airflow_provider_ckpt.cli.sources import declared_query, from_file
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointError, StoreUnavailableError
+from airflow_provider_ckpt.query.source import Source
 from airflow_provider_ckpt.storage.requests import answer_from, drive
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.untrusted.bounded_json import parse_json
@@ -41,7 +42,7 @@ from airflow_provider_ckpt.waiting.wait import Lost, Reached, TimedOut, Waiting,
 if TYPE_CHECKING:
     from airflow_provider_ckpt.checkpoint.progress import Progress
     from airflow_provider_ckpt.documents.waits import WaitDocument
-    from airflow_provider_ckpt.positions.source_options import QueryOptions
+    from airflow_provider_ckpt.query.source_options import QueryOptions
     from airflow_provider_ckpt.waiting.foreseen import Foreseen
 
 _SOURCE_HELP = (
@@ -113,7 +114,7 @@ _SOURCE_HELP = (
 @click.option(
     "--any", "one_is_enough", is_flag=True, help="End when one of the conditions is met. By default all must be met."
 )
-@click.option("--source", "sources", multiple=True, metavar="ID=TYPE[:PLACE]", help=_SOURCE_HELP)
+@with_sources(_SOURCE_HELP)
 @from_file
 @click.option(
     "--source-option",
@@ -149,7 +150,7 @@ _SOURCE_HELP = (
 @shared
 def wait(
     location: str,
-    sources: tuple[str, ...],
+    sources: dict[str, Source],
     sources_file: Path | None,
     source_options: tuple[str, ...],
     trigger: str | None,
@@ -170,7 +171,6 @@ def wait(
     or once has ended before; with --fail-fast also when it cannot be met in the present state. 5: the storage did not
     answer at the deadline.
     """
-    source_types(sources)
     kafka_config = _answering_within(timeout, kafka_config) if sources or sources_file else kafka_config
     store = open_store(location, storage_options)
     declared, options = declared_query(store.location, sources, sources_file, source_options, trigger)
@@ -261,7 +261,7 @@ _SPELLED: Mapping[str, Callable[[Any], Mapping[str, Any]]] = {
 }
 
 
-def _conditions(given: Mapping[str, Any], declared: Mapping[str, str]) -> list[Condition]:
+def _conditions(given: Mapping[str, Any], declared: Mapping[str, Source]) -> list[Condition]:
     """The conditions that the options name. Raises click.UsageError."""
     try:
         return [condition_from_dict(fields) for fields in _spelled(given, declared)]
@@ -269,9 +269,9 @@ def _conditions(given: Mapping[str, Any], declared: Mapping[str, str]) -> list[C
         raise click.UsageError(str(error)) from None
 
 
-def _spelled(given: Mapping[str, Any], declared: Mapping[str, str]) -> Iterator[Mapping[str, Any]]:
+def _spelled(given: Mapping[str, Any], declared: Mapping[str, Source]) -> Iterator[Mapping[str, Any]]:
     """The conditions that the options name, as mappings."""
-    types = {source: place.partition(":")[0] for source, place in declared.items()}
+    types = {source_id: source.type for source_id, source in declared.items() if source.type is not None}
     for name, spell in _SPELLED.items():
         if given[name] is not None and given[name] is not False:
             yield {**spell(given[name]), **({"source_types": types} if name == "offsets" else {})}
@@ -314,15 +314,15 @@ def _object(text: str, option: str) -> dict[str, Any]:
 def _ends(
     store: Store,
     condition: Condition,
-    declared: Mapping[str, str],
+    declared: Mapping[str, Source],
     kafka_config: tuple[str, ...],
     storage_options: tuple[str, ...],
 ) -> SourceEnds | None:
     """Where the sources end, for a condition that asks; declared sources then have to say where they are."""
     if not condition.asks_ends:
         return None
-    from airflow_provider_ckpt.sources.declared import Access, DeclaredEnds
     from airflow_provider_ckpt.sources.offer import hint_of
+    from airflow_provider_ckpt.sources.open_end import Access, DeclaredEnds
 
     if not declared:
         raise click.UsageError(
@@ -337,7 +337,7 @@ def _ends(
 
 def _foresight(
     store: Store,
-    declared: Mapping[str, str],
+    declared: Mapping[str, Source],
     options: QueryOptions | None,
     kafka_config: tuple[str, ...],
     storage_options: tuple[str, ...],
@@ -346,7 +346,7 @@ def _foresight(
     if options is None:
         return None
     from airflow_provider_ckpt.positions.foresee_wait import WaitForesight
-    from airflow_provider_ckpt.sources.declared import Access
+    from airflow_provider_ckpt.sources.open_end import Access
 
     config = dict(pairs(kafka_config, "--kafka-config"))
     access = Access(lambda location: open_store(location, storage_options), store, config, "--source ")

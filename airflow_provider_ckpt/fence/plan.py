@@ -19,13 +19,13 @@ from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.requirements import LatestCommitted, LatestPlanned, SameQuery
 from airflow_provider_ckpt.checkpoint.flows import Flow
 from airflow_provider_ckpt.checkpoint.progress import or_none
-from airflow_provider_ckpt.checkpoint.sink_marker import NOT_DECLARED
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.closing import CLOSING
 from airflow_provider_ckpt.codec.commit_log import CommitMetadata
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.fence.entry import empty_entry
+from airflow_provider_ckpt.query.sink import NOT_DECLARED
 from airflow_provider_ckpt.sinks.effects import SinkEffect
 from airflow_provider_ckpt.times import time_text
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from airflow_provider_ckpt.fleet.bookmarks import Refusal
 from airflow_provider_ckpt.sinks.effects import EFFECTS
-from airflow_provider_ckpt.storage.secrets import scrub
+from airflow_provider_ckpt.untrusted.secrets import scrub
 from airflow_provider_ckpt.visible import visible
 
 #: Of the whole text, of its list of refusals, and of one line.

@@ -28,8 +28,9 @@ from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.fleet.dropped_output import DroppedOutput, Reader, Searched
 from airflow_provider_ckpt.fleet.find import Found, find_checkpoints
 from airflow_provider_ckpt.positions.find_first_batch import find_first_batch
-from airflow_provider_ckpt.sinks.declared import DeclaredSink, read_marker
+from airflow_provider_ckpt.query.sink import Sink
 from airflow_provider_ckpt.sinks.file import MOST_BYTES, read_file_sink
+from airflow_provider_ckpt.sinks.read_marker import read_marker
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.tables.delta import open_table
 from airflow_provider_ckpt.untrusted.limits import size_text
@@ -46,7 +47,7 @@ _KEEPING_NOTHING = ("console", "noop", "memory")
 def with_readers(
     plan: Plan,
     stores: Stores,
-    sink: DeclaredSink | None,
+    sink: Sink | None,
     open_store: Callable[[str], Store],
     roots: Sequence[str] = (),
 ) -> Plan:
@@ -106,7 +107,7 @@ def find_readers(
 
 
 def _dropped(
-    plan: Plan, checkpoint: Store, sink: DeclaredSink | None, open_store: Callable[[str], Store]
+    plan: Plan, checkpoint: Store, sink: Sink | None, open_store: Callable[[str], Store]
 ) -> DroppedOutput | None:
     """What a plan drops of the output; None when no batch that may have written is dropped."""
     view = observe(checkpoint)

@@ -9,6 +9,7 @@ from airflow_provider_ckpt.codec import layout, offset_log
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.fleet.row import FleetRow
 from airflow_provider_ckpt.fleet.twins import Relation, Twin, groups_of, with_twins
+from airflow_provider_ckpt.query.sink import Sink
 from airflow_provider_ckpt.storage.store import Store
 
 #: Of one query id so many checkpoints are compared with the one that has gone on last.
@@ -16,7 +17,7 @@ MOST_TWINS = 100
 
 
 def find_twins(
-    rows: Iterable[FleetRow], open_store: Callable[[str], Store], sink_of: Callable[[str], str | None] | None = None
+    rows: Iterable[FleetRow], open_store: Callable[[str], Store], sink_of: Callable[[str], Sink | None] | None = None
 ) -> Mapping[str, FleetRow]:
     """The rows of checkpoints that share a query id, with a finding each, by location.
 

@@ -14,10 +14,11 @@ from airflow_provider_ckpt.positions.lag import SourceLag
 from airflow_provider_ckpt.positions.loss import Losses
 from airflow_provider_ckpt.positions.read_lag import LagQuestion, read_ahead, read_lag
 from airflow_provider_ckpt.positions.read_losses import data_loss_of
-from airflow_provider_ckpt.restart.ask_lag import question_of, source_texts
-from airflow_provider_ckpt.restart.deploy import DeploySpec
-from airflow_provider_ckpt.restart.deploys import Deploys
-from airflow_provider_ckpt.sources.declared import Access
+from airflow_provider_ckpt.query.deploy import DeploySpec
+from airflow_provider_ckpt.query.deploys import Deploys
+from airflow_provider_ckpt.query.sink import Sink
+from airflow_provider_ckpt.restart.ask_lag import question_of
+from airflow_provider_ckpt.sources.open_end import Access
 from airflow_provider_ckpt.storage.store import Store
 
 #: What is not judged of a checkpoint for which no source was declared.
@@ -85,7 +86,7 @@ class FleetPositions:
         """What is declared of the query with this checkpoint."""
         return self._deploys.of(location)
 
-    def sink_of(self, location: str) -> str | None:
+    def sink_of(self, location: str) -> Sink | None:
         """The sink that is declared for the query with this checkpoint."""
         return self.deploy_of(location).sink
 
@@ -120,7 +121,7 @@ class FleetPositions:
         deploy = self.deploy_of(view.location)
         lost = judge_sources(
             view,
-            source_texts(deploy),
+            deploy.by_id,
             deploy.source_options,
             access,
             self._brokers,
@@ -134,7 +135,7 @@ class FleetPositions:
 
     def _not_asked(self, view: CheckpointView) -> tuple[str, ...]:
         """What is not judged when no source can be asked what a restart loses."""
-        return tuple(map(data_loss_of, can_lose(view, source_texts(self.deploy_of(view.location)))))
+        return tuple(map(data_loss_of, can_lose(view, self.deploy_of(view.location).by_id)))
 
     def _question(self, view: CheckpointView) -> LagQuestion:
         """What is asked; nothing where types alone are declared, as a deploy file for the gate may do."""

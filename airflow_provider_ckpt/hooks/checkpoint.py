@@ -19,9 +19,10 @@ from airflow_provider_ckpt.get_provider_info import UI_FIELD_BEHAVIOUR
 from airflow_provider_ckpt.hooks.extra import extra_of
 from airflow_provider_ckpt.hooks.kafka import kafka_config
 from airflow_provider_ckpt.positions.foresee_wait import WaitForesight
-from airflow_provider_ckpt.positions.source_options import QueryOptions, option_texts, parse_options
-from airflow_provider_ckpt.restart.deploy import TRIGGERS
-from airflow_provider_ckpt.sources.declared import Access, DeclaredEnds
+from airflow_provider_ckpt.query.source import parse_by_id
+from airflow_provider_ckpt.query.source_options import QueryOptions, option_texts, parse_options
+from airflow_provider_ckpt.query.trigger import TRIGGERS
+from airflow_provider_ckpt.sources.open_end import Access, DeclaredEnds
 from airflow_provider_ckpt.storage.opening import require_location
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.times import parse_duration_ms
@@ -89,7 +90,7 @@ class CheckpointHook(BaseHook):
         :param sources: Where each source reads from, by id, such as ``{"0": "kafka:host:9092"}``.
         :param kafka_conn_id: Connection of type ``kafka``, whose extra configures the client.
         """
-        return DeclaredEnds(sources, self.access(checkpoint, kafka_conn_id))
+        return DeclaredEnds(parse_by_id(sources), self.access(checkpoint, kafka_conn_id))
 
     def foresight(
         self,
@@ -111,7 +112,7 @@ class CheckpointHook(BaseHook):
         if not source_options and not trigger:
             return None
         options = query_options_of(source_options, trigger)
-        return WaitForesight(sources, options, self.access(checkpoint, kafka_conn_id))
+        return WaitForesight(parse_by_id(sources), options, self.access(checkpoint, kafka_conn_id))
 
     def access(self, checkpoint: str, kafka_conn_id: str | None = None) -> Access:
         """How the sources of a query are come by. Parameters as for :meth:`source_ends`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import quote
 
-from airflow_provider_ckpt.storage.secrets import scrub
+from airflow_provider_ckpt.untrusted.secrets import scrub
 
 #: Where the app is mounted, below the URL of Airflow.
 MOUNT = "/ckpt"

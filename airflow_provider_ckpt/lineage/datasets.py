@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from airflow_provider_ckpt.errors import CheckpointError
-from airflow_provider_ckpt.sinks.declared import DeclaredSink, parse_sink
-from airflow_provider_ckpt.sources.declared import DeclaredEnd, parse_end
+from airflow_provider_ckpt.query.sink import Sink, parse_sink
+from airflow_provider_ckpt.query.source import Source, parse_asked
 from airflow_provider_ckpt.storage.local import local_path
 from airflow_provider_ckpt.storage.schemes import storage_scheme
-from airflow_provider_ckpt.storage.secrets import scrub
+from airflow_provider_ckpt.untrusted.secrets import scrub
 
 #: Storages whose names have no slash before the key; other names begin with one.
 _OF_KEYS = frozenset({"s3", "gs", "abfss", "wasbs"})
@@ -92,17 +92,17 @@ def declared_sources(sources: Any, where: Where) -> Iterator[Named]:
 
 def _source(text: str, where: Where) -> Iterator[Named]:
     try:
-        declared = parse_end(text)
+        declared = parse_asked(text)
     except CheckpointError:
         return  # a mere type, such as rate
-    if declared.kind == "kafka":
+    if declared.type == "kafka":
         yield from _topics(declared)
     elif (url := where(declared.directory)) is not None:
-        is_table = declared.kind != "file"
-        yield Named(*place(url), "TABLE" if is_table else "FILE", declared.kind if is_table else "")
+        is_table = declared.type != "file"
+        yield Named(*place(url), "TABLE" if is_table else "FILE", declared.type or "" if is_table else "")
 
 
-def _topics(declared: DeclaredEnd) -> Iterator[Named]:
+def _topics(declared: Source) -> Iterator[Named]:
     server = declared.location.partition(",")[0].strip()
     if _HOST.match(server):
         for topic in declared.topics:
@@ -125,7 +125,7 @@ def declared_sinks(sinks: Any, where: Where, *, change: str = "") -> Iterator[Na
         yield Named(*place(url), "TABLE" if is_table else "FILE", declared.kind if is_table else "", change=change)
 
 
-def _sink(text: Any) -> DeclaredSink | None:
+def _sink(text: Any) -> Sink | None:
     try:
         declared = parse_sink(text) if isinstance(text, str) and text else None
     except CheckpointError:

@@ -15,8 +15,8 @@ from airflow_provider_ckpt.documents.lineage import (
     TaskFacetFields,
 )
 from airflow_provider_ckpt.hooks.links import page_link
-from airflow_provider_ckpt.storage.secrets import scrub
 from airflow_provider_ckpt.times import time_text
+from airflow_provider_ckpt.untrusted.secrets import scrub
 from airflow_provider_ckpt.visible import visible
 
 #: A list has at most so many items.

@@ -11,7 +11,7 @@ from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook
 from airflow_provider_ckpt.lineage.datasets import Named, checkpoint, declared_sinks, declared_sources
 from airflow_provider_ckpt.lineage.facts import asset_extra, batch_of, task_facts
 from airflow_provider_ckpt.lineage.page_link import CheckpointLink, links_of
-from airflow_provider_ckpt.storage.secrets import scrub
+from airflow_provider_ckpt.untrusted.secrets import scrub
 from airflow_provider_ckpt.visible import visible
 
 Result = TypeVar("Result", bound=Mapping[str, Any])

@@ -18,8 +18,9 @@ from airflow_provider_ckpt.operators.base import CheckpointOperator, declared
 from airflow_provider_ckpt.operators.told import findings_told, reasons_text
 from airflow_provider_ckpt.positions.judge_tables import judge_tables, require_judged
 from airflow_provider_ckpt.positions.table_loss import TableLosses
+from airflow_provider_ckpt.query.deploy import DeploySpec
+from airflow_provider_ckpt.query.source import Source
 from airflow_provider_ckpt.report.tables import findings_table, not_judged_text
-from airflow_provider_ckpt.restart.deploy import DeploySpec
 from airflow_provider_ckpt.restart.judged import not_checked
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ class CheckpointCheckOperator(CheckpointOperator):
         """Check, log, and fail for a finding of the severity ``fail_on`` or worse."""
         with airflow_errors(context):
             require_flags(self, "deep")
-            places = self._places()
+            places = self._declared()
             store = self.store()
             view = examine(store, deep=self.deep, each=True)
             findings, unknown = check(view), not_checked(view)
@@ -86,16 +87,16 @@ class CheckpointCheckOperator(CheckpointOperator):
                 raise GateFailedError(f"the check failed: {reasons}", location=store.location, findings=findings)
         return result
 
-    def _places(self) -> dict[str, str]:
-        """What is compared, by source id. Raises CheckpointError for what cannot be."""
-        sources = declared(DeploySpec(), {"sources": self.sources}).sources or ()
-        places = {source.name or "?": f"{source.kind or '?'}:{source.place}" for source in sources}
+    def _declared(self) -> dict[str, Source]:
+        """The sources that are compared, by id. Raises CheckpointError for what cannot be."""
+        deploy = declared(DeploySpec(), {"sources": self.sources})
+        sources = {source.id or "?": source for source in deploy.sources or ()}
         try:
-            require_judged(places)
+            require_judged(sources)
         except ValueError as error:
             raise CheckpointError(f"sources: {error}") from error
-        return places
+        return sources
 
-    def _compared(self, view: CheckpointView, places: Mapping[str, str]) -> TableLosses:
+    def _compared(self, view: CheckpointView, sources: Mapping[str, Source]) -> TableLosses:
         """What the sources say, compared with what the query has read of them."""
-        return judge_tables(view, places, {}, self.hook.access(self.checkpoint), now_ms())
+        return judge_tables(view, sources, {}, self.hook.access(self.checkpoint), now_ms())

@@ -11,11 +11,11 @@ from airflow_provider_ckpt.errors import CheckpointError, GateFailedError
 from airflow_provider_ckpt.hooks.checkpoint import airflow_errors
 from airflow_provider_ckpt.lineage.datasets import Named, checkpoint, declared_sinks
 from airflow_provider_ckpt.operators.base import CheckpointOperator, texts_of, value_of
+from airflow_provider_ckpt.query.sink import parse_sink
 from airflow_provider_ckpt.report.tables import facts
 from airflow_provider_ckpt.shadow.compare_outputs import Outcome, Rows, compare_outputs
 from airflow_provider_ckpt.shadow.require_apart import require_apart
 from airflow_provider_ckpt.shadow.stage_range import Opened, StagedRange, staged_of
-from airflow_provider_ckpt.sinks.declared import parse_sink
 from airflow_provider_ckpt.visible import visible
 
 if TYPE_CHECKING:

@@ -16,10 +16,10 @@ from airflow_provider_ckpt.errors import GateFailedError
 from airflow_provider_ckpt.hooks.checkpoint import airflow_errors
 from airflow_provider_ckpt.operators.base import CheckpointOperator, declared
 from airflow_provider_ckpt.operators.told import findings_told, reasons_text
+from airflow_provider_ckpt.query.deploy import DeploySpec
 from airflow_provider_ckpt.report.tables import facts, findings_table
 from airflow_provider_ckpt.restart.bookmark import read_bookmark, take_bookmark
 from airflow_provider_ckpt.restart.continuity import Continuity, continuity
-from airflow_provider_ckpt.restart.deploy import DeploySpec
 
 if TYPE_CHECKING:
     from airflow_provider_ckpt.documents.tasks import ContinuityResultDocument

@@ -15,9 +15,10 @@ from airflow_provider_ckpt.hooks.checkpoint import airflow_errors, duration_ms_o
 from airflow_provider_ckpt.operators.base import CheckpointOperator, declared
 from airflow_provider_ckpt.operators.spark_task import confs_of, read_text, task_id_of
 from airflow_provider_ckpt.operators.told import findings_told, reasons_text
+from airflow_provider_ckpt.query.deploy import DeploySpec, parse_deploy
+from airflow_provider_ckpt.query.yaml_text import parse_yaml
 from airflow_provider_ckpt.report.tables import forecast_tables, headline, not_judged_text
 from airflow_provider_ckpt.restart.bookmark import take_bookmark
-from airflow_provider_ckpt.restart.deploy import DeploySpec, parse_deploy, parse_yaml
 from airflow_provider_ckpt.restart.forecast import Forecast
 from airflow_provider_ckpt.restart.gate import forecast_restart
 

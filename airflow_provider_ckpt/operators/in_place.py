@@ -36,8 +36,8 @@ from airflow_provider_ckpt.operators.base import (
     word_of,
     words,
 )
+from airflow_provider_ckpt.query.sink import Sink, parse_sink
 from airflow_provider_ckpt.report.tables import plan_tables
-from airflow_provider_ckpt.sinks.declared import DeclaredSink, parse_sink
 from airflow_provider_ckpt.untrusted.fields import require_flag
 
 if TYPE_CHECKING:
@@ -235,7 +235,7 @@ class CheckpointChangeOperator(CheckpointOperator):
 
     # --- what is shared --------------------------------------------------------------------------------------------
 
-    def declared_sink(self) -> DeclaredSink | None:
+    def declared_sink(self) -> Sink | None:
         """The sink, when one was declared. Raises CheckpointError, StoreError."""
         if not isinstance(self.sink, str | None):
             raise CheckpointError(f"sink must be a text, such as file:s3://lake/orders, not {self.sink!r:.60}")

@@ -29,15 +29,15 @@ from airflow_provider_ckpt.operators.base import (
     texts_of,
     words,
 )
+from airflow_provider_ckpt.query.sink import Sink, parse_sink
 from airflow_provider_ckpt.report.tables import plan_tables
-from airflow_provider_ckpt.sinks.declared import DeclaredSink, parse_sink
 from airflow_provider_ckpt.storage.store import Store
 
 if TYPE_CHECKING:
     from airflow_provider_ckpt.documents.tasks import ChangeResultDocument
 
 #: Sinks as they were declared, each with the store of its directory.
-Sinks = Sequence[tuple[DeclaredSink, Store | None]]
+Sinks = Sequence[tuple[Sink, Store | None]]
 
 
 class CheckpointNewPlaceOperator(CheckpointOperator):

@@ -14,7 +14,7 @@ from airflow_provider_ckpt.hooks.kafka import kafka_config
 from airflow_provider_ckpt.operators.base import CheckpointOperator, texts_of
 from airflow_provider_ckpt.positions.publication import Publication
 from airflow_provider_ckpt.positions.publish import publish_again_before_ms, publish_all
-from airflow_provider_ckpt.positions.source_options import parse_assigned
+from airflow_provider_ckpt.query.source_options import parse_assigned
 from airflow_provider_ckpt.report.tables import published_table
 from airflow_provider_ckpt.sources.ask_kafka import KafkaBroker
 from airflow_provider_ckpt.times import time_text

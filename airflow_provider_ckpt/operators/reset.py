@@ -16,10 +16,11 @@ from airflow_provider_ckpt.hooks.kafka import kafka_config
 from airflow_provider_ckpt.operators.base import is_nothing, texts_of
 from airflow_provider_ckpt.operators.in_place import CheckpointChangeOperator, CheckpointFencingOperator, plain
 from airflow_provider_ckpt.positions.strategies import Scope, parse_scope
+from airflow_provider_ckpt.query.source import Source, parse_item, require_asked
 from airflow_provider_ckpt.reset.make import make_reset
 from airflow_provider_ckpt.reset.request import Goal, parse_goal
 from airflow_provider_ckpt.reset.resolve import resolve_aim
-from airflow_provider_ckpt.sources.declared import Access, DeclaredEnd, parse_end
+from airflow_provider_ckpt.sources.open_end import Access
 from airflow_provider_ckpt.times import parse_time_ms
 from airflow_provider_ckpt.untrusted.fields import require_flag
 
@@ -147,7 +148,7 @@ class CheckpointResetOffsetsOperator(CheckpointFencingOperator):
             topics = ",".join(self._scope().topics or declared.topics)
         except CheckpointError:  # the task itself says what is wrong
             return None
-        return {source_id: f"{declared.kind}:{declared.location}{f'/{topics}' if declared.kind == 'kafka' else ''}"}
+        return {source_id: f"{declared.type}:{declared.location}{f'/{topics}' if declared.type == 'kafka' else ''}"}
 
     def planned(self) -> tuple[Plan, Stores]:
         """A plan made now, or that of a reset that was interrupted."""
@@ -167,11 +168,15 @@ class CheckpointResetOffsetsOperator(CheckpointFencingOperator):
 
         return self.planned_behind(make, stores, trigger), stores
 
-    def _declared(self) -> tuple[str, DeclaredEnd]:
-        source_id, equals, place = self.source.partition("=") if isinstance(self.source, str) else ("", "", "")
-        if not (source_id and equals):
-            raise CheckpointError(f"source must be ID=TYPE:PLACE, such as 0=kafka:host:9092, not {self.source!r:.60}")
-        return source_id, parse_end(place)
+    def _declared(self) -> tuple[str, Source]:
+        try:
+            source = parse_item(self.source if isinstance(self.source, str) else "")
+        except ValueError:
+            raise CheckpointError(
+                f"source must be ID=TYPE:PLACE, such as 0=kafka:host:9092, not {self.source!r:.60}"
+            ) from None
+        require_asked(source)
+        return source.id or "", source
 
     def _goal(self) -> Goal:
         try:

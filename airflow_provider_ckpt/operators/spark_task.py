@@ -8,10 +8,10 @@ from typing import Any
 
 from airflow.providers.common.compat.sdk import BaseHook
 
-from airflow_provider_ckpt.checkpoint.spark_confs import conf_text
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.hooks.extra import extra_of
-from airflow_provider_ckpt.restart.deploy import parse_conf_file
+from airflow_provider_ckpt.query.deploy import parse_conf_file
+from airflow_provider_ckpt.query.spark_version import conf_text
 from airflow_provider_ckpt.storage.store import Store
 
 SUPPORTED = "a SparkSubmitOperator or a @task.pyspark task"

@@ -11,11 +11,11 @@ from airflow_provider_ckpt.errors import CheckpointError, PlanError
 from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook, airflow_errors
 from airflow_provider_ckpt.lineage.datasets import Named, checkpoint
 from airflow_provider_ckpt.operators.base import CheckpointOperator, task_of, texts_of
+from airflow_provider_ckpt.query.sink import parse_sink
 from airflow_provider_ckpt.shadow.arguments import misdirected
 from airflow_provider_ckpt.shadow.require_apart import require_apart
 from airflow_provider_ckpt.shadow.require_unstarted import require_unstarted
 from airflow_provider_ckpt.shadow.stage_range import Opened, stage_range, staged_of
-from airflow_provider_ckpt.sinks.declared import parse_sink
 from airflow_provider_ckpt.storage.store import Store
 
 if TYPE_CHECKING:

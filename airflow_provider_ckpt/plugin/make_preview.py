@@ -22,19 +22,20 @@ from airflow_provider_ckpt.plugin.settings import Settings
 from airflow_provider_ckpt.plugin.stores import connected, open_below
 from airflow_provider_ckpt.positions.extent import offsets_of
 from airflow_provider_ckpt.positions.strategies import parse_scope
+from airflow_provider_ckpt.query.sink import parse_sink
+from airflow_provider_ckpt.query.source import Source, parse_item, require_asked
 from airflow_provider_ckpt.reset.make import make_reset
 from airflow_provider_ckpt.reset.plan import moves_of
 from airflow_provider_ckpt.reset.request import Goal, parse_goal
 from airflow_provider_ckpt.reset.resolve import resolve_aim
 from airflow_provider_ckpt.rollback.goal import ToBackup, parse_target
 from airflow_provider_ckpt.rollback.make import make_rollback
-from airflow_provider_ckpt.sinks.declared import parse_sink
-from airflow_provider_ckpt.sources.declared import Access, DeclaredEnd, parse_end
+from airflow_provider_ckpt.sources.open_end import Access
 from airflow_provider_ckpt.storage.roots import OutsideRootsError, Roots
-from airflow_provider_ckpt.storage.secrets import scrub
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.times import parse_duration_ms, parse_time_ms
 from airflow_provider_ckpt.untrusted.bounded_json import parse_json
+from airflow_provider_ckpt.untrusted.secrets import scrub
 
 OpenStore = Callable[[str], Store]
 #: What a DAG run gets, and what makes the plan.
@@ -187,18 +188,20 @@ def _moved(plan: Plan, stores: Stores) -> dict[str, dict[str, int]]:
     return found
 
 
-def _source(text: str) -> tuple[str, DeclaredEnd]:
-    source_id, equals, place = text.partition("=")
-    if not (source_id and equals):
+def _source(text: str) -> tuple[str, Source]:
+    try:
+        source = parse_item(text)
+    except ValueError:
         raise PlanError(
             f"the source is ID=TYPE:PLACE, such as 0=kafka:broker:9092, not {scrub(text)!r:.60}.", hint=_NOTHING
-        )
-    return source_id, parse_end(place)
+        ) from None
+    require_asked(source)
+    return source.id or "", source
 
 
-def _require_known(declared: DeclaredEnd, conn_id: str | None, settings: Settings) -> None:
+def _require_known(declared: Source, conn_id: str | None, settings: Settings) -> None:
     """See that a page connects to no broker, and with no connection, that nobody has allowed."""
-    named = [server.strip() for server in declared.location.split(",")] if declared.kind == "kafka" else []
+    named = [server.strip() for server in declared.location.split(",")] if declared.type == "kafka" else []
     wanted = [*filter(None, named), *([f"conn={conn_id}"] if conn_id else [])]
     refused = [server for server in wanted if server not in settings.brokers]
     if refused:

@@ -12,7 +12,7 @@ from airflow_provider_ckpt.backup.read_by_query import QueryBackups
 from airflow_provider_ckpt.change.journal import Record, survey
 from airflow_provider_ckpt.checkpoint.contents import unknown_names
 from airflow_provider_ckpt.checkpoint.observe import observe
-from airflow_provider_ckpt.checkpoint.progress import SOURCE_TYPES, as_declared, source_kind
+from airflow_provider_ckpt.checkpoint.progress import source_kind
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks import check
 from airflow_provider_ckpt.checks.inspect import examine
@@ -30,6 +30,7 @@ from airflow_provider_ckpt.plugin.checkpoint_page import (
 from airflow_provider_ckpt.plugin.read_batches import Log, Logs, list_both, read_log
 from airflow_provider_ckpt.plugin.source_positions import Source, Tally, cut, numbers_of, source_of
 from airflow_provider_ckpt.plugin.timeline import Change, charts_of, lines_of
+from airflow_provider_ckpt.query.source import parse_item, unit_of
 from airflow_provider_ckpt.storage.store import Store
 
 Found = TypeVar("Found")
@@ -216,7 +217,7 @@ def _sources(view: CheckpointView, tallies: Mapping[str, Tally], declared: Mappi
     found = []
     for source_id, committed, planned in view.source_offsets:
         kind = source_kind(newest, source_id, declared)
-        unit = SOURCE_TYPES[kind].unit if kind else None
+        unit = unit_of(kind) if kind else None
         positions = _positions(view, source_id, kind)
         tally = tallies.get(source_id) or Tally()
         found.append(source_of(source_id, kind, unit, (committed, planned), positions, tally))
@@ -238,10 +239,11 @@ def declared_types(text: str) -> dict[str, str]:
     """Types of sources as somebody types them, ``0=kafka, 1=delta``. Raises CheckpointError."""
     found: dict[str, str] = {}
     for item in filter(None, (part.strip() for part in text.replace("\n", ",").split(","))):
-        source_id, equals, kind = (part.strip() for part in item.partition("="))
-        kind = as_declared(kind).partition(":")[0]
-        if not (equals and source_id and kind in SOURCE_TYPES):
-            known = ", ".join(sorted(SOURCE_TYPES))
-            raise CheckpointError(f"{item!r:.60} is no type of a source: give 0=kafka; the known types are {known}.")
-        found[source_id] = kind
+        try:
+            source = parse_item(item)
+        except ValueError as error:
+            raise CheckpointError(f"{item!r:.60} is no type of a source: give 0=kafka; {error}.") from None
+        if source.id is None or source.type is None:
+            raise CheckpointError(f"{item!r:.60} is no type of a source: give 0=kafka.")
+        found[source.id] = source.type
     return found

@@ -11,8 +11,8 @@ from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook
 from airflow_provider_ckpt.storage.held import hold
 from airflow_provider_ckpt.storage.patience import without_patience
 from airflow_provider_ckpt.storage.roots import Root, Roots, normalised
-from airflow_provider_ckpt.storage.secrets import scrub
 from airflow_provider_ckpt.storage.store import Store
+from airflow_provider_ckpt.untrusted.secrets import scrub
 
 
 def open_below(roots: Roots, location: str) -> Store:

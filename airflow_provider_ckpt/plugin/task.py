@@ -19,7 +19,7 @@ from airflow_provider_ckpt.plugin.render import render
 from airflow_provider_ckpt.plugin.settings import read_settings
 from airflow_provider_ckpt.plugin.stores import open_below
 from airflow_provider_ckpt.storage.roots import OutsideRootsError, Roots
-from airflow_provider_ckpt.storage.secrets import scrub
+from airflow_provider_ckpt.untrusted.secrets import scrub
 
 router = APIRouter(dependencies=[Depends(require_task)])
 

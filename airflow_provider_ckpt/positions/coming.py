@@ -7,17 +7,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from airflow_provider_ckpt.positions.extent import Extent, Partition
-from airflow_provider_ckpt.positions.next_batch import (
-    AVAILABLE_NOW,
-    ONCE,
-    REAL_TIME,
-    Limits,
-    NextBatch,
-    Outlook,
-    batches_until,
-    next_batch,
-    unread_after,
-)
+from airflow_provider_ckpt.positions.next_batch import NextBatch, Outlook, batches_until, next_batch, unread_after
+from airflow_provider_ckpt.query.source_options import Limits
+from airflow_provider_ckpt.query.trigger import AVAILABLE_NOW, ONCE, REAL_TIME
 from airflow_provider_ckpt.times import duration_text
 
 if TYPE_CHECKING:

@@ -215,7 +215,7 @@ def _did(commit: DeltaCommit) -> str:
 
 
 def _table(at: TableAtRestart) -> str:
-    return at.shown_place.partition(":")[2]
+    return at.shown_place
 
 
 def _skip(at: TableAtRestart, version: int) -> str:
@@ -223,8 +223,7 @@ def _skip(at: TableAtRestart, version: int) -> str:
 
 
 def _reset(at: TableAtRestart, goal: str) -> str:
-    source = shlex.quote(f"{at.source_id}={at.shown_place}")
-    return f"ckpt reset-offsets {shlex.quote(at.checkpoint)} --source {source} {goal} {_SINK}"
+    return f"ckpt reset-offsets {shlex.quote(at.checkpoint)} {at.shown_source} {goal} {_SINK}"
 
 
 def _seed(at: TableAtRestart, table: DeltaTable) -> str:

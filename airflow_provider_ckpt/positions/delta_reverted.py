@@ -204,12 +204,11 @@ def _begun(versions: tuple[int, ...]) -> str:
 
 
 def _table(at: TableAtRestart) -> str:
-    return at.shown_place.partition(":")[2]
+    return at.shown_place
 
 
 def _reset(at: TableAtRestart, version: int) -> str:
-    source = shlex.quote(f"{at.source_id}={at.shown_place}")
-    return f"ckpt reset-offsets {shlex.quote(at.checkpoint)} --source {source} --to-version {version} {_SINK}"
+    return f"ckpt reset-offsets {shlex.quote(at.checkpoint)} {at.shown_source} --to-version {version} {_SINK}"
 
 
 def rollback_command(at: TableAtRestart, batch_id: int) -> str:

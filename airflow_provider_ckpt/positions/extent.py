@@ -34,8 +34,10 @@ class Extent:
         """The nearest offset that a partition has, its end included. Raises KeyError for an unknown partition."""
         return max(self.earliest[partition], min(self.latest[partition], offset))
 
-    def only(self, partitions: Collection[Partition]) -> Extent:
-        """The same with some partitions alone."""
+    def only(self, partitions: Collection[Partition] | None) -> Extent:
+        """The same with the partitions alone that are assigned to a query; None is all of them."""
+        if partitions is None:
+            return self
         earliest = {at: offset for at, offset in self.earliest.items() if at in partitions}
         return Extent(self.topic_ids, earliest, {at: self.latest[at] for at in earliest})
 

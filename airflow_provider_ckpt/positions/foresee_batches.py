@@ -8,19 +8,18 @@ from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.codec.kafka_offset import offsets_of
 from airflow_provider_ckpt.positions.ask_brokers import Brokers
 from airflow_provider_ckpt.positions.coming import Coming, NextBatches, coming_batch
-from airflow_provider_ckpt.positions.source_options import QueryOptions
-from airflow_provider_ckpt.sources.declared import parse_end
+from airflow_provider_ckpt.query.source import Source
+from airflow_provider_ckpt.query.source_options import QueryOptions
 
 
 def foresee_batches(
-    view: CheckpointView, declared: Mapping[str, tuple[str | None, str]], options: QueryOptions, brokers: Brokers
+    view: CheckpointView, declared: Mapping[str, Source], options: QueryOptions, brokers: Brokers
 ) -> NextBatches:
     """What a query reads next when it is started now.
 
     Args:
         view: The checkpoint, as it was observed.
-        declared: Type of each source, and the brokers and topics of Kafka such as ``broker:9092/orders``, by id. None
-            and an empty text are not declared.
+        declared: The sources, by id.
         options: What the query sets for its sources, and its trigger.
         brokers: What they have said already is not asked again.
 
@@ -35,27 +34,26 @@ def foresee_batches(
     coming: dict[str, Coming] = {}
     missing: dict[str, str] = {}
     for source_id in ids:
-        kind, place = declared.get(source_id, (None, ""))
-        if problem := _problem(source_id, kind, place, is_new=committed is None):
+        source = declared.get(source_id, Source(source_id))
+        if problem := _problem(source_id, source, is_new=committed is None):
             missing[source_id] = problem
             continue
-        end = parse_end(f"kafka:{place}")
         position = offsets_of(committed.offset(source_id) if committed else None)
         ahead = offsets_of(planned.offset(source_id)) if planned else None
-        topics = {*end.topics, *(topic for topic, _ in position), *(topic for topic, _ in ahead or ())}
+        topics = {*source.topics, *(topic for topic, _ in position), *(topic for topic, _ in ahead or ())}
         own = options.of(source_id)
-        extent = own.of_extent(brokers.extent(end.location, topics))
+        extent = brokers.extent(source.location, topics).only(own.assigned)
         coming[source_id] = coming_batch(position, ahead, extent, own.limits)
     return NextBatches(coming, missing)
 
 
-def _problem(source_id: str, kind: str | None, place: str, *, is_new: bool) -> str | None:
+def _problem(source_id: str, source: Source, *, is_new: bool) -> str | None:
     """Why it cannot be said what a source reads next, as a sentence; None when it can."""
-    if kind is None:
+    if source.type is None:
         return f"Declare what the source reads from, such as {source_id}=kafka:host:9092/orders."
-    if kind != "kafka":
-        return f"What a source of the type {kind} reads next is not foretold."
-    if not place:
+    if source.type != "kafka":
+        return f"What a source of the type {source.type} reads next is not foretold."
+    if not source.place:
         return f"Declare the brokers, such as {source_id}=kafka:host:9092/orders."
     if is_new:
         return "No batch is committed, so the option startingOffsets decides where the query begins."

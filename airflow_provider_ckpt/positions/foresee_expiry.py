@@ -15,8 +15,9 @@ from airflow_provider_ckpt.positions.judge_sources import is_asked
 from airflow_provider_ckpt.positions.lag import SourceLag
 from airflow_provider_ckpt.positions.loss import Losses
 from airflow_provider_ckpt.positions.read_lag import LagQuestion, read_lag
-from airflow_provider_ckpt.positions.source_options import QueryOptions
-from airflow_provider_ckpt.sources.declared import Access
+from airflow_provider_ckpt.query.source import Source
+from airflow_provider_ckpt.query.source_options import QueryOptions
+from airflow_provider_ckpt.sources.open_end import Access
 from airflow_provider_ckpt.times import duration_text, time_text
 
 _HINT = "Start the query before, or let the source keep its data longer."
@@ -24,7 +25,7 @@ _HINT = "Start the query before, or let the source keep its data longer."
 
 def foresee_expiry(
     view: CheckpointView,
-    sources: Mapping[str, str | None],
+    sources: Mapping[str, Source],
     options: QueryOptions,
     access: Access,
     brokers: Brokers,
@@ -51,11 +52,11 @@ def foresee_expiry(
     newest = view.readable_offset_seq(view.latest_planned)
     read = [name for name, _ in newest.offsets] if newest else list(sources)
     lags, refused = list[SourceLag](), list[str]()
-    for name, text in sources.items():
-        if not text or name not in read or not is_asked(text, access):
+    for name, source in sources.items():
+        if name not in read or not is_asked(source, access):
             continue
         try:
-            found = read_lag(view, LagQuestion({name: text}, options, ages=True), access, now_ms, brokers)
+            found = read_lag(view, LagQuestion({name: source}, options, ages=True), access, now_ms, brokers)
         except StoreUnavailableError:
             raise
         except StoreError:  # who may read the ends of a topic may not read its configuration

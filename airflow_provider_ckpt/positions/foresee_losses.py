@@ -14,7 +14,7 @@ from airflow_provider_ckpt.positions.judge_tables import is_judged
 from airflow_provider_ckpt.positions.lag import SourceLag
 from airflow_provider_ckpt.positions.loss import Losses
 from airflow_provider_ckpt.positions.read_lag import LagQuestion, read_lag
-from airflow_provider_ckpt.sources.declared import Access
+from airflow_provider_ckpt.sources.open_end import Access
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ def foresee_losses(
             :func:`~airflow_provider_ckpt.positions.judge_sources.judge_sources`.
     """
     declared = question.sources
-    kafka = {name: text for name, text in declared.items() if text.partition(":")[0].lower() == "kafka"}
+    kafka = {name: source for name, source in declared.items() if source.type == "kafka"}
     if not kafka and not any(map(is_judged, declared.values())):
         raise CheckpointError(
             "no source was declared that can be asked what is lost",

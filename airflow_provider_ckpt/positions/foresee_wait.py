@@ -13,16 +13,11 @@ from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.positions.ask_brokers import Brokers
 from airflow_provider_ckpt.positions.extent import Extent, Partition
 from airflow_provider_ckpt.positions.loss import KafkaSource, losses
-from airflow_provider_ckpt.positions.next_batch import (
-    AVAILABLE_NOW,
-    ONCE,
-    REAL_TIME,
-    Limits,
-    batches_until,
-    unread_after,
-)
-from airflow_provider_ckpt.positions.source_options import QueryOptions
-from airflow_provider_ckpt.sources.declared import Access, DeclaredEnd, is_endless, parse_end
+from airflow_provider_ckpt.positions.next_batch import batches_until, unread_after
+from airflow_provider_ckpt.query.source import Source
+from airflow_provider_ckpt.query.source_options import Limits, QueryOptions
+from airflow_provider_ckpt.query.trigger import AVAILABLE_NOW, ONCE, REAL_TIME
+from airflow_provider_ckpt.sources.open_end import Access
 from airflow_provider_ckpt.times import duration_text
 from airflow_provider_ckpt.waiting import AllOf, AnyOf, Condition, Idle, OffsetsReached, Stalled
 from airflow_provider_ckpt.waiting.foreseen import NOTHING, Foreseen
@@ -36,14 +31,10 @@ class WaitForesight:
         options: What the query sets for its sources, and its trigger. A source is asked about when one of both is
             declared.
         access: How the sources are come by.
-
-    Raises:
-        StoreError: A declaration cannot be read.
     """
 
-    def __init__(self, sources: Mapping[str, str], options: QueryOptions, access: Access) -> None:
-        declared = {source_id: parse_end(text) for source_id, text in sources.items() if not is_endless(text)}
-        self._sources = {source_id: end for source_id, end in declared.items() if end.kind == "kafka"}
+    def __init__(self, sources: Mapping[str, Source], options: QueryOptions, access: Access) -> None:
+        self._sources = {source_id: source for source_id, source in sources.items() if source.type == "kafka"}
         self._options = options
         self._access = access
 
@@ -72,7 +63,7 @@ class WaitForesight:
         known = progress.offsets.offset(source_id) if progress.offsets else None
         position, target = offsets_of(known), offsets_of(SourceOffset(reached.offsets[source_id]))
         declared, options = self._sources[source_id], self._options.of(source_id)
-        extent = options.of_extent(brokers.extent(declared.location, _topics(declared, position, target)))
+        extent = brokers.extent(declared.location, _topics(declared, position, target)).only(options.assigned)
         if position and progress.batch_id is not None:
             source = KafkaSource(
                 source_id,
@@ -184,5 +175,5 @@ def _left(position: Mapping[Partition, int], target: Mapping[Partition, int], ex
     return {at: end - starts[at] for at, end in target.items() if end > starts[at]}
 
 
-def _topics(declared: DeclaredEnd, *offsets: Mapping[Partition, int]) -> set[str]:
+def _topics(declared: Source, *offsets: Mapping[Partition, int]) -> set[str]:
     return {*declared.topics, *(topic for known in offsets for topic, _ in known)}

@@ -44,8 +44,7 @@ class IcebergSource:
 
     def command(self, target: str) -> str:
         """The reset that goes to a target."""
-        source = shlex.quote(f"{self.at.source_id}={self.at.shown_place}")
-        return f"ckpt reset-offsets {shlex.quote(self.at.checkpoint)} --source {source} {target} --sink TYPE[:URI]"
+        return f"ckpt reset-offsets {shlex.quote(self.at.checkpoint)} {self.at.shown_source} {target} --sink TYPE[:URI]"
 
 
 def losses(source: IcebergSource) -> Iterator[Finding]:

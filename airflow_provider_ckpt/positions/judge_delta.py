@@ -22,7 +22,8 @@ from airflow_provider_ckpt.positions.delta_loss import (
 )
 from airflow_provider_ckpt.positions.find_batch_before import find_batch_before
 from airflow_provider_ckpt.positions.table_loss import TableAtRestart, TableLosses
-from airflow_provider_ckpt.sources.declared import Access, DeclaredEnd
+from airflow_provider_ckpt.query.source import Source
+from airflow_provider_ckpt.sources.open_end import Access
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.tables.delta import DeltaLog, open_table
 from airflow_provider_ckpt.tables.delta_commit import ACTIONS, DeltaCommit, commit_of
@@ -47,7 +48,7 @@ _UNITS_MS |= {"millisecond": 1}
 _SPAN = re.compile(r"(\d{1,12})\s+([a-z]+?)s?(?:\s+|$)")
 
 
-def judge(at: TableAtRestart, declared: DeclaredEnd, access: Access) -> TableLosses:
+def judge(at: TableAtRestart, declared: Source, access: Access) -> TableLosses:
     """See :meth:`~airflow_provider_ckpt.positions.judge_tables.Judge.judge`."""
     try:
         ranges = readings(at)

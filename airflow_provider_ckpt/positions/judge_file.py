@@ -13,8 +13,9 @@ from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.errors import CheckpointError, MalformedEntryError, StoreError, StoreUnavailableError
 from airflow_provider_ckpt.positions.read_unlogged import read_unlogged
 from airflow_provider_ckpt.positions.table_loss import TableAtRestart, TableLosses, all_losses
-from airflow_provider_ckpt.sources.declared import Access, DeclaredEnd
+from airflow_provider_ckpt.query.source import Source
 from airflow_provider_ckpt.sources.file import End
+from airflow_provider_ckpt.sources.open_end import Access
 from airflow_provider_ckpt.storage.lifecycle import LifecycleRule, lifecycle_rules
 from airflow_provider_ckpt.times import duration_text
 
@@ -22,7 +23,7 @@ from airflow_provider_ckpt.times import duration_text
 LIFECYCLE = "lifecycle rules"
 
 
-def judge(at: TableAtRestart, declared: DeclaredEnd, access: Access) -> TableLosses:
+def judge(at: TableAtRestart, declared: Source, access: Access) -> TableLosses:
     """See :meth:`~airflow_provider_ckpt.positions.judge_tables.Judge.judge`."""
     _require_file_source(at)
     end = End(declared, at.source_id, access)

@@ -10,16 +10,17 @@ from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.errors import CheckpointFormatError, CheckpointNotFoundError, StoreError
 from airflow_provider_ckpt.positions.iceberg_loss import IcebergSource, expires_ms, losses
 from airflow_provider_ckpt.positions.iceberg_way import Skips
-from airflow_provider_ckpt.positions.source_options import FROM_TIMESTAMP
 from airflow_provider_ckpt.positions.table_loss import SOURCE_OPTIONS, TableAtRestart, TableLosses
-from airflow_provider_ckpt.sources.declared import Access, DeclaredEnd
+from airflow_provider_ckpt.query.source import Source
+from airflow_provider_ckpt.query.source_options import FROM_TIMESTAMP
+from airflow_provider_ckpt.sources.open_end import Access
 from airflow_provider_ckpt.tables.iceberg import read_history
 
 #: What is not judged: whether a start with the trigger availableNow stops because of the initial offset.
 INITIAL_OFFSET = "initial offset"
 
 
-def judge(at: TableAtRestart, declared: DeclaredEnd, access: Access) -> TableLosses:
+def judge(at: TableAtRestart, declared: Source, access: Access) -> TableLosses:
     """See :meth:`~airflow_provider_ckpt.positions.judge_tables.Judge.judge`."""
     position = _offset(at, at.committed)
     planned = None if at.planned is None else _offset(at, at.planned)

@@ -9,7 +9,8 @@ from airflow_provider_ckpt.positions.ask_brokers import Brokers
 from airflow_provider_ckpt.positions.judge_tables import JUDGED, is_judged, judge_tables
 from airflow_provider_ckpt.positions.loss import Losses
 from airflow_provider_ckpt.positions.read_losses import data_loss_of, read_losses
-from airflow_provider_ckpt.sources.declared import Access
+from airflow_provider_ckpt.query.source import Source
+from airflow_provider_ckpt.sources.open_end import Access
 
 _KAFKA = "kafka"
 #: The settings of a client that say where the brokers are, when a declaration does not.
@@ -18,7 +19,7 @@ _SERVERS = ("bootstrap.servers", "kafka.bootstrap.servers")
 
 def judge_sources(
     view: CheckpointView,
-    sources: Mapping[str, str | None],
+    sources: Mapping[str, Source],
     options: Mapping[str, str],
     access: Access,
     brokers: Brokers,
@@ -31,8 +32,8 @@ def judge_sources(
 
     Args:
         view: The checkpoint, as it was observed.
-        sources: By source id its type and what it reads from, such as ``kafka:broker:9092/orders``, or its type alone;
-            None is not declared, and so is a source of the checkpoint that is not named here.
+        sources: By id, with what they read from or their type alone; a source of the checkpoint that is not named here
+            is not declared.
         options: What the query sets for its sources, such as ``0.failOnDataLoss``.
         access: How the sources are come by.
         brokers: Of this query, or of several: what they have said is not asked again.
@@ -45,8 +46,8 @@ def judge_sources(
         CheckpointError: As :func:`~airflow_provider_ckpt.positions.read_losses.read_losses` and
             :func:`~airflow_provider_ckpt.positions.judge_tables.judge_tables`.
     """
-    topics = {name: text.partition(":")[2] for name, text in sources.items() if text and is_asked(text, access)}
-    tables = {name: text for name, text in sources.items() if text and is_judged(text)}
+    topics = {name: source for name, source in sources.items() if is_asked(source, access)}
+    tables = {name: source for name, source in sources.items() if is_judged(source)}
     lost = read_losses(view, topics, options, known_ids or {}, brokers)
     found = judge_tables(view, tables, options, access, now_ms, trigger)
     unasked = [name for name in can_lose(view, sources) if name not in topics and name not in tables]
@@ -58,7 +59,7 @@ def judge_sources(
     )
 
 
-def can_lose(view: CheckpointView, sources: Mapping[str, str | None]) -> tuple[str, ...]:
+def can_lose(view: CheckpointView, sources: Mapping[str, Source]) -> tuple[str, ...]:
     """The sources with a position of which a restart may lose data: of a type that is judged, or of an unknown one.
 
     Args:
@@ -67,17 +68,16 @@ def can_lose(view: CheckpointView, sources: Mapping[str, str | None]) -> tuple[s
     """
     newest = view.readable_offset_seq(view.latest_planned)
     recorded = [name for name, _ in newest.offsets] if newest else []
-    kinds = {name: text and text.partition(":")[0].lower() for name, text in sources.items()}
+    types = {name: source.type for name, source in sources.items()}
     ids = (*sources, *(name for name in recorded if name not in sources))
     has_begun = view.latest_planned is not None
     return tuple(
         name
         for name in ids
-        if kinds.get(name) in (None, "", _KAFKA, *JUDGED) and (has_begun or view.initial_offset(name) is not None)
+        if types.get(name) in (None, _KAFKA, *JUDGED) and (has_begun or view.initial_offset(name) is not None)
     )
 
 
-def is_asked(text: str, access: Access) -> bool:
+def is_asked(source: Source, access: Access) -> bool:
     """Whether a source is of Kafka, and somebody has said where the brokers are."""
-    kind, _, place = text.partition(":")
-    return kind.lower() == _KAFKA and (bool(place) or any(access.kafka_config.get(key) for key in _SERVERS))
+    return source.type == _KAFKA and (bool(source.place) or any(access.kafka_config.get(key) for key in _SERVERS))

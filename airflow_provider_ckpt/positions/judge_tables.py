@@ -14,9 +14,10 @@ from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.positions.read_losses import data_loss_of
-from airflow_provider_ckpt.positions.source_options import options_of, parse_options
 from airflow_provider_ckpt.positions.table_loss import TableAtRestart, TableLosses, all_losses
-from airflow_provider_ckpt.sources.declared import Access, DeclaredEnd, parse_end
+from airflow_provider_ckpt.query.source import Source
+from airflow_provider_ckpt.query.source_options import options_of, parse_options
+from airflow_provider_ckpt.sources.open_end import Access
 
 #: The types that are judged, each by a function ``judge`` of the module of its name.
 JUDGED = {"delta": "judge_delta", "iceberg": "judge_iceberg", "file": "judge_file"}
@@ -25,7 +26,7 @@ JUDGED = {"delta": "judge_delta", "iceberg": "judge_iceberg", "file": "judge_fil
 class Judge(Protocol):
     """What a module of a type has."""
 
-    def judge(self, at: TableAtRestart, declared: DeclaredEnd, access: Access) -> TableLosses:
+    def judge(self, at: TableAtRestart, declared: Source, access: Access) -> TableLosses:
         """What stops the source, and when what it has not read expires.
 
         Raises:
@@ -37,7 +38,7 @@ class Judge(Protocol):
 
 def judge_tables(
     view: CheckpointView,
-    places: Mapping[str, str],
+    sources: Mapping[str, Source],
     options: Mapping[str, str],
     access: Access,
     now_ms: int,
@@ -47,7 +48,7 @@ def judge_tables(
 
     Args:
         view: The checkpoint, as it was observed.
-        places: What each source reads from, by source id, such as ``delta:s3://lake/orders``; other types are left out.
+        sources: By id; those of other types are left out.
         options: What the query sets for its sources, such as ``0.skipChangeCommits``.
         access: How the sources are come by.
         now_ms: Now, epoch milliseconds.
@@ -58,7 +59,7 @@ def judge_tables(
         CheckpointError: As :meth:`Judge.judge`.
     """
     parse_options(options.items())
-    told = {name: place for name, place in places.items() if is_judged(place)}
+    told = {name: source for name, source in sources.items() if is_judged(source)}
     judged = [replace(at, trigger=trigger) for at in _at_restart(view, told, options, now_ms)]
     asked = {at.source_id for at in judged}
     planned = told.keys() if view.latest_planned is not None else set()
@@ -66,42 +67,41 @@ def judge_tables(
     return replace(lost, unknown=(*lost.unknown, *map(data_loss_of, sorted(planned - asked))))
 
 
-def is_judged(place: str) -> bool:
-    """Whether a declaration names a type that is judged, and what it reads from."""
-    kind, _, location = place.partition(":")
-    return kind.lower() in JUDGED and bool(location)
+def is_judged(source: Source) -> bool:
+    """Whether a source has a type that is judged, and is declared with what it reads from."""
+    return source.type in JUDGED and bool(source.place)
 
 
-def require_judged(places: Mapping[str, str]) -> None:
+def require_judged(sources: Mapping[str, Source]) -> None:
     """Raise ValueError for a source of a type that is not judged, or without what it reads from."""
-    for name, place in sorted(places.items()):
-        if not is_judged(place):
+    for name, source in sorted(sources.items()):
+        if not is_judged(source):
             raise ValueError(
-                f"{name}={place}: check compares tables and directories, {', '.join(JUDGED)}, each with what it reads "
-                "from, such as 0=file:/lake/orders. ckpt gate asks Kafka as well"
+                f"{name}={source.text or '?'}: check compares tables and directories, {', '.join(JUDGED)}, each with "
+                "what it reads from, such as 0=file:/lake/orders. ckpt gate asks Kafka as well"
             )
 
 
 def _judge(at: TableAtRestart, access: Access) -> TableLosses:
-    declared = parse_end(at.place)
-    judge: Judge = import_module(f"{__package__}.{JUDGED[declared.kind]}")
-    return judge.judge(at, declared, access)
+    module = JUDGED[at.source.type or ""]
+    judge: Judge = import_module(f"{__package__}.{module}")
+    return judge.judge(at, at.source, access)
 
 
 def _at_restart(
-    view: CheckpointView, places: Mapping[str, str], options: Mapping[str, str], now_ms: int
+    view: CheckpointView, sources: Mapping[str, Source], options: Mapping[str, str], now_ms: int
 ) -> Iterator[TableAtRestart]:
     """The declared sources that have a position; one that has none is not judged."""
     batch_id = view.latest_committed
     committed, planned = view.readable_offset_seq(batch_id), view.readable_offset_seq(view.in_flight)
     before = None if batch_id is None else view.readable_offset_seq(view.predecessor(batch_id))
-    for source_id, place in places.items():
+    for source_id, source in sources.items():
         offset = _offset(committed, source_id)
         if offset is not None and batch_id is not None:
             yield TableAtRestart(
                 view.location,
                 source_id,
-                place,
+                source,
                 batch_id=batch_id,
                 committed=offset,
                 before=_offset(before, source_id),

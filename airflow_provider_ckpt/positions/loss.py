@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from airflow_provider_ckpt.checkpoint.contents import listed_shortly
 from airflow_provider_ckpt.checks.findings import Finding
 from airflow_provider_ckpt.positions.extent import Extent, Partition
-from airflow_provider_ckpt.positions.source_options import SourceOptions
-from airflow_provider_ckpt.storage.secrets import scrub
+from airflow_provider_ckpt.query.source_options import SourceOptions
+from airflow_provider_ckpt.untrusted.secrets import scrub
 
 _CONDITION = "KAFKA_DATA_LOSS."
 _UNKNOWN_TOPIC = "UnknownTopicOrPartitionException"

@@ -14,51 +14,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from airflow_provider_ckpt.positions.extent import Extent, Partition
+from airflow_provider_ckpt.query.source_options import Limits
+from airflow_provider_ckpt.query.trigger import AVAILABLE_NOW, ONCE, REAL_TIME
 
-#: ``maxTriggerDelay`` of a source that sets none, milliseconds.
-DEFAULT_DELAY_MS = 15 * 60_000
-#: Triggers that end by themselves.
-AVAILABLE_NOW, ONCE = "availableNow", "once"
-#: A trigger whose batches read on while they run.
-REAL_TIME = "realTime"
 #: So many ends of partitions are worked out one batch after another; further batches are estimated.
 MOST_ENDS = 1_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """How much a source reads in one batch, as its options and its trigger say.
-
-    Args:
-        most: ``maxOffsetsPerTrigger``; None without it. With 0 the query never reads anything.
-        least: ``minOffsetsPerTrigger``; None without it.
-        delay_ms: ``maxTriggerDelay``: a batch is not held back longer than this after the one before it, milliseconds.
-        trigger: As ``DataStreamWriter.trigger`` calls it; ``once`` ignores both limits, ``realTime`` allows none. None
-            is unknown, and is taken for a query that goes on.
-
-    Raises:
-        ValueError: Spark would not start with these: the least is more than the most, one of them is negative, or there
-            is one in real-time mode.
-    """
-
-    most: int | None = None
-    least: int | None = None
-    delay_ms: int = DEFAULT_DELAY_MS
-    trigger: str | None = None
-
-    def __post_init__(self) -> None:
-        for option, value in (("maxOffsetsPerTrigger", self.most), ("minOffsetsPerTrigger", self.least)):
-            if value is not None and value < 0:
-                raise ValueError(
-                    f"{option} is {value}: a negative limit makes Spark take the source for one that lost data"
-                )
-            if value is not None and self.trigger == REAL_TIME:
-                raise ValueError(f"{option} is {value}, which Spark refuses in real-time mode")
-        if self.most is not None and self.least is not None and self.least > self.most:
-            raise ValueError(
-                f"minOffsetsPerTrigger is {self.least}, higher than maxOffsetsPerTrigger, which is {self.most}: Spark "
-                "does not start the query"
-            )
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,9 @@ from airflow_provider_ckpt.positions.ask_brokers import Brokers
 from airflow_provider_ckpt.positions.coming import coming_batch
 from airflow_provider_ckpt.positions.extent import Extent, Partition
 from airflow_provider_ckpt.positions.lag import SourceLag, lag_of_kafka, lag_of_table
-from airflow_provider_ckpt.positions.source_options import QueryOptions, SourceOptions
-from airflow_provider_ckpt.sources.declared import Access, DeclaredEnd, is_endless, open_table_end, parse_end
+from airflow_provider_ckpt.query.source import Source, require_asked
+from airflow_provider_ckpt.query.source_options import QueryOptions, SourceOptions
+from airflow_provider_ckpt.sources.open_end import Access, open_table_end
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,14 +24,13 @@ class LagQuestion:
     """What is asked about the sources of a query.
 
     Args:
-        sources: By source id what :func:`~airflow_provider_ckpt.sources.declared.parse_end` reads; or a mere type for a
-            source that has no end that can be asked for, such as ``rate``.
+        sources: By source id; also those of a type that has no end to be asked for, such as ``rate``.
         options: What the query sets for its sources.
         ages: Whether the timestamps of Kafka's records are asked for as well, in nine more requests for each partition
             with unread records, and how long the topics keep them.
     """
 
-    sources: Mapping[str, str]
+    sources: Mapping[str, Source]
     options: QueryOptions = field(default_factory=QueryOptions)
     ages: bool = False
 
@@ -74,10 +74,9 @@ def read_ahead(queries: Iterable[tuple[CheckpointView, LagQuestion]], brokers: B
 
 def _needs(view: CheckpointView, question: LagQuestion) -> Iterator[tuple[str, list[str], dict[Partition, int]]]:
     """The servers, topics and position of each Kafka source, as far as they can be read."""
-    for source_id, text in question.sources.items():
+    for source_id, declared in question.sources.items():
         try:
-            declared = None if is_endless(text) else parse_end(text)
-            if declared is None or declared.kind != "kafka":
+            if declared.type != "kafka":
                 continue
             entry = _entry(view, view.in_flight)
             position = _offsets(view.committed_offset(source_id), source_id)
@@ -98,27 +97,28 @@ def _lags(
             f"the query has no source {source_id!r}; its sources are {', '.join(ids)}", location=view.location
         )
     for source_id in ids:
-        text = question.sources.get(source_id)
-        if text is None:
+        declared = question.sources.get(source_id)
+        if declared is None or declared.type is None:
             yield SourceLag(source_id, None, notes=("it was not declared, so nobody can ask where it ends",))
             continue
-        if is_endless(text):
-            yield SourceLag(source_id, text, notes=(f"a {text} source has no end that can be asked for",))
+        if declared.is_endless:
+            note = f"a {declared.type} source has no end that can be asked for"
+            yield SourceLag(source_id, declared.type, notes=(note,))
             continue
-        declared = parse_end(text)
+        require_asked(declared)
         at = view.committed_offset(source_id)
-        if declared.kind == "kafka":
+        if declared.type == "kafka":
             ahead = planned.offset(source_id) if planned else None
             options = question.options.of(source_id)
             yield _of_kafka(source_id, declared, (at, ahead), options, brokers, now_ms if question.ages else None)
         else:
             unread = open_table_end(declared, source_id, access).unread_now(at)
-            yield lag_of_table(source_id, declared.kind, unread, now_ms)
+            yield lag_of_table(source_id, declared.type, unread, now_ms)
 
 
 def _of_kafka(
     source_id: str,
-    declared: DeclaredEnd,
+    declared: Source,
     offsets: tuple[SourceOffset | None, SourceOffset | None],
     options: SourceOptions,
     brokers: Brokers,
@@ -126,7 +126,7 @@ def _of_kafka(
 ) -> SourceLag:
     position, planned = (_offsets(offset, source_id) for offset in offsets)
     servers, location = declared.location, brokers.at(declared.location).location
-    extent = options.of_extent(brokers.extent(servers, topics_of(declared, position, planned, location)))
+    extent = brokers.extent(servers, topics_of(declared, position, planned, location)).only(options.assigned)
     ages: dict[Partition, int | None] = {}
     if asked_at_ms is not None:
         ages = brokers.ages(servers, _first_unread(position, extent), asked_at_ms)
@@ -137,7 +137,7 @@ def _of_kafka(
 
 
 def topics_of(
-    declared: DeclaredEnd, position: Mapping[Partition, int], planned: Mapping[Partition, int], location: str
+    declared: Source, position: Mapping[Partition, int], planned: Mapping[Partition, int], location: str
 ) -> list[str]:
     """The topics of a source: those that were declared and those that it has read. Raises CheckpointError for none."""
     found = sorted({*declared.topics, *(topic for topic, _ in (*position, *planned))})

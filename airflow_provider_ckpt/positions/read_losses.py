@@ -13,8 +13,8 @@ from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.errors import CheckpointError, CheckpointFormatError, located
 from airflow_provider_ckpt.positions.ask_brokers import Brokers
 from airflow_provider_ckpt.positions.loss import KafkaSource, Losses, losses
-from airflow_provider_ckpt.positions.source_options import parse_options
-from airflow_provider_ckpt.sources.declared import parse_end
+from airflow_provider_ckpt.query.source import Source
+from airflow_provider_ckpt.query.source_options import parse_options
 
 #: The time of a commit entry is taken for that of the commit up to so long after its batch began, milliseconds.
 LONGEST_BATCH_MS = 600_000
@@ -24,7 +24,7 @@ TOPIC_IDS = "topic ids"
 
 def read_losses(
     view: CheckpointView,
-    places: Mapping[str, str],
+    sources: Mapping[str, Source],
     options: Mapping[str, str],
     known_ids: Mapping[str, str],
     brokers: Brokers,
@@ -33,7 +33,7 @@ def read_losses(
 
     Args:
         view: The checkpoint, as it was observed.
-        places: By source id the brokers and topics, such as ``broker:9092/orders``.
+        sources: Those of Kafka, by id.
         options: What the query sets for its sources, such as ``0.failOnDataLoss``.
         known_ids: The ids that topics had before, by source id and name, such as ``0/orders``.
         brokers: Of this query, or of several: what they have said is not asked again.
@@ -44,12 +44,12 @@ def read_losses(
         CheckpointError: The offset of a source is not one of Kafka's.
     """
     with located(view.location):
-        return _losses(view, places, options, known_ids, brokers)
+        return _losses(view, sources, options, known_ids, brokers)
 
 
 def _losses(
     view: CheckpointView,
-    places: Mapping[str, str],
+    sources: Mapping[str, Source],
     options: Mapping[str, str],
     known_ids: Mapping[str, str],
     brokers: Brokers,
@@ -59,8 +59,7 @@ def _losses(
     found: list[Finding] = []
     unknown: list[str] = []
     ids: dict[str, str] = {}
-    for source_id, place in places.items():
-        declared = parse_end(f"kafka:{place}")
+    for source_id, declared in sources.items():
         (entry, position), ahead = _position(view, committed, source_id), _offsets(planned, source_id)
         extent = brokers.extent(declared.location, {*declared.topics, *_topics(position), *_topics(ahead)})
         own = said.of(source_id)
@@ -74,7 +73,7 @@ def _losses(
                     entry,
                     position,
                     in_flight,
-                    own.of_extent(extent),
+                    extent.only(own.assigned),
                     topics=declared.topics,
                     known_ids=_of_source(source_id, known_ids),
                     options=own,
@@ -84,12 +83,12 @@ def _losses(
             )
         else:
             unknown.append(data_loss_of(source_id))
-    if any(not _is_older(view, places, key, brokers) for key in sorted(ids.keys() - known_ids.keys())):
+    if any(not _is_older(view, sources, key, brokers) for key in sorted(ids.keys() - known_ids.keys())):
         unknown.append(TOPIC_IDS)
     return Losses(tuple(found), tuple(unknown), ids)
 
 
-def _is_older(view: CheckpointView, places: Mapping[str, str], key: str, brokers: Brokers) -> bool:
+def _is_older(view: CheckpointView, sources: Mapping[str, Source], key: str, brokers: Brokers) -> bool:
     """Whether a topic whose id is read for the first time is the one that the query has read.
 
     It is when each partition that was read still has a record from before the newest commit: one that was created
@@ -102,8 +101,7 @@ def _is_older(view: CheckpointView, places: Mapping[str, str], key: str, brokers
     committed_ms = _committed_ms(view)
     if not read or committed_ms is None:
         return not read and bool(position)
-    servers = parse_end(f"kafka:{places[source_id]}").location
-    firsts = brokers.firsts(servers, read)
+    firsts = brokers.firsts(sources[source_id].location, read)
     return all(at_ms is not None and 0 <= at_ms < committed_ms for at_ms in firsts.values())
 
 

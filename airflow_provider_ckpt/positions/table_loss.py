@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from airflow_provider_ckpt.checks.findings import Finding
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
-from airflow_provider_ckpt.storage.secrets import scrub
+from airflow_provider_ckpt.query.source import Source
+from airflow_provider_ckpt.untrusted.secrets import scrub
 
 #: What is not judged of a source whose options were not declared: with other ones it may stop at something else.
 SOURCE_OPTIONS = "source options"
@@ -20,7 +22,7 @@ class TableAtRestart:
     Args:
         checkpoint: Location of the checkpoint, for the commands that findings advise.
         source_id: Its position in the query, or its name.
-        place: What it reads from, as it was declared: ``delta:s3://lake/orders``.
+        source: What it reads from, as it was declared.
         batch_id: The newest committed batch.
         committed: Where that batch ended.
         before: Where the batch before it ended; None when there is none, or when the source had no offset then.
@@ -34,7 +36,7 @@ class TableAtRestart:
 
     checkpoint: str
     source_id: str
-    place: str
+    source: Source
     batch_id: int
     committed: SourceOffset
     before: SourceOffset | None = None
@@ -46,8 +48,13 @@ class TableAtRestart:
 
     @property
     def shown_place(self) -> str:
-        """What it reads from, without passwords and signatures: for messages and commands, which are kept in logs."""
-        return scrub(self.place)
+        """Where it reads from, without passwords and signatures: for messages, which are kept in logs."""
+        return scrub(self.source.place)
+
+    @property
+    def shown_source(self) -> str:
+        """The option that declares it, quoted and without passwords: for commands."""
+        return f"--source {shlex.quote(f'{self.source_id}={scrub(self.source.text)}')}"
 
     def sets(self, option: str) -> bool:
         """Whether an option, by its name in lower case, is set to true."""

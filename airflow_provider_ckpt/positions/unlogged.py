@@ -66,7 +66,7 @@ def findings_of(at: TableAtRestart, found: Unlogged, first_batch: int, last_batc
         first_batch: The first batch that has read one of those that were taken out.
         last_batch: The newest batch that was planned.
     """
-    place = at.shown_place.partition(":")[2]
+    place = at.shown_place
     if found.dropped:
         yield _dropped(at, found, place, first_batch)
     if found.expired:

@@ -21,8 +21,8 @@ from airflow_provider_ckpt.change.require_alone import PROCESSES, wait_for_end
 from airflow_provider_ckpt.checkpoint.find_spark import missing_spark, spark_version
 from airflow_provider_ckpt.errors import PlanError
 from airflow_provider_ckpt.repartition.refusals import SINCE
-from airflow_provider_ckpt.storage.secrets import scrub
 from airflow_provider_ckpt.storage.store import Store
+from airflow_provider_ckpt.untrusted.secrets import scrub
 
 #: What runs as a process of its own; this layer never loads Spark itself.
 PROGRAM = "airflow_provider_ckpt.spark.repartition"

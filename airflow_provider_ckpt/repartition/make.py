@@ -21,14 +21,15 @@ from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.codec import layout, state_schema
 from airflow_provider_ckpt.codec.state_metadata import AGGREGATION
 from airflow_provider_ckpt.errors import CheckpointFormatError
+from airflow_provider_ckpt.query.sink import Sink
 from airflow_provider_ckpt.repartition.plan import plan_repartition
 from airflow_provider_ckpt.repartition.refusals import require_number, require_repartitionable
 from airflow_provider_ckpt.sinks.change_effects import repartition_effect
-from airflow_provider_ckpt.sinks.declared import DeclaredSink, read_marker
+from airflow_provider_ckpt.sinks.read_marker import read_marker
 from airflow_provider_ckpt.storage.store import Store
 
 
-def make_repartition(stores: Stores, partitions: int, *, sink: DeclaredSink | None = None) -> Plan:
+def make_repartition(stores: Stores, partitions: int, *, sink: Sink | None = None) -> Plan:
     """Plan to give the state another number of partitions, or find the plan of such a change that was killed.
 
     Args:
@@ -63,10 +64,10 @@ def make_repartition_again(plan: Plan, stores: Stores) -> Plan:
     return _fresh(stores, plan.partitions or 0, sink_of(plan))
 
 
-def _fresh(stores: Stores, partitions: int, sink: DeclaredSink | None) -> Plan:
+def _fresh(stores: Stores, partitions: int, sink: Sink | None) -> Plan:
     checkpoint = stores.checkpoint
     require_number(checkpoint.location, partitions)
-    declared = sink or (DeclaredSink("file", stores.sink.location) if stores.sink else DeclaredSink(""))
+    declared = sink or (Sink("file", stores.sink.location) if stores.sink else Sink(""))
     files = stores.sink if declared.kind == "file" else None
     view = examine(checkpoint, deep=True, sink=files)
     refuse_replaced(checkpoint)

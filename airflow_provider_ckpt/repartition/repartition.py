@@ -22,8 +22,8 @@ from airflow_provider_ckpt.repartition.ask_spark import ask_spark, require_spark
 from airflow_provider_ckpt.repartition.make import make_repartition_again
 from airflow_provider_ckpt.repartition.outcome import problem_after
 from airflow_provider_ckpt.repartition.session import request_of, what_helps
-from airflow_provider_ckpt.storage.secrets import scrub
 from airflow_provider_ckpt.storage.store import Store
+from airflow_provider_ckpt.untrusted.secrets import scrub
 
 
 class Executor(InPlace):

@@ -29,12 +29,13 @@ from airflow_provider_ckpt.errors import CheckpointFormatError, PlanError, locat
 from airflow_provider_ckpt.fence.make import required_fence
 from airflow_provider_ckpt.positions.extent import offsets_of
 from airflow_provider_ckpt.positions.kafka_csv import write_csv
+from airflow_provider_ckpt.query.sink import Sink
 from airflow_provider_ckpt.reset.move import UNKNOWN_PART, Aim, Counted, Move
 from airflow_provider_ckpt.reset.plan import late_before, moves_of, plan_reset
 from airflow_provider_ckpt.restart.real_time import REAL_TIME, trigger_of
 from airflow_provider_ckpt.sinks.change_effects import reset_effects
-from airflow_provider_ckpt.sinks.declared import DeclaredSink, read_marker
 from airflow_provider_ckpt.sinks.effects import SinkEffect
+from airflow_provider_ckpt.sinks.read_marker import read_marker
 from airflow_provider_ckpt.untrusted.fields import require_flag
 
 
@@ -43,7 +44,7 @@ def make_reset(
     source_id: str,
     aim: Aim,
     *,
-    sink: DeclaredSink | None = None,
+    sink: Sink | None = None,
     state_sees_rows_again: bool = False,
     trigger: str | None = None,
     fenced: bool = False,
@@ -84,7 +85,7 @@ def make_reset(
 def _fresh_reset(
     stores: Stores,
     asked: _Asked,
-    sink: DeclaredSink | None,
+    sink: Sink | None,
     trigger: str | None,
     asks_anew: Callable[[str], bool],
     *,
@@ -144,9 +145,9 @@ class _Asked:
         return plan.asked == self.digest if plan.asked else plan.notes[:1] == (self.text,)
 
 
-def _declared(stores: Stores, sink: DeclaredSink | None) -> DeclaredSink:
+def _declared(stores: Stores, sink: Sink | None) -> Sink:
     """The sink that was said, a file sink when there is only its place; of no kind when nothing was said."""
-    return sink or (DeclaredSink("file", stores.sink.location) if stores.sink else DeclaredSink(""))
+    return sink or (Sink("file", stores.sink.location) if stores.sink else Sink(""))
 
 
 def _done_before(stores: Stores, view: CheckpointView, asked: _Asked, asks_anew: Callable[[str], bool]) -> Plan | None:
@@ -216,7 +217,7 @@ def _plan(
     stores: Stores,
     view: CheckpointView,
     moves: Sequence[Move],
-    sink: DeclaredSink | None,
+    sink: Sink | None,
     initials: Mapping[str, bytes],
     trigger: str,
     *,
@@ -307,7 +308,7 @@ def _judge_sink(
     stores: Stores,
     view: CheckpointView,
     moves: Sequence[Move],
-    sink: DeclaredSink | None,
+    sink: Sink | None,
     *,
     real_time: bool,
     fenced: bool,

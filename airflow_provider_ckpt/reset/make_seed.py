@@ -19,13 +19,14 @@ from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.errors import BatchNotRestorableError, PlanError, located
+from airflow_provider_ckpt.query.sink import Sink
 from airflow_provider_ckpt.reset.seed_plan import Positions, committed_batch, plan_seed, require_positions, seed_effect
-from airflow_provider_ckpt.sinks.declared import DeclaredSink, read_marker
 from airflow_provider_ckpt.sinks.effects import SinkEffect
+from airflow_provider_ckpt.sinks.read_marker import read_marker
 from airflow_provider_ckpt.storage.store import Store
 
 #: Sinks as they were declared, each with the store of its ``directory``.
-Sinks = Sequence[tuple[DeclaredSink, Store | None]]
+Sinks = Sequence[tuple[Sink, Store | None]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from airflow_provider_ckpt.errors import PlanError
 from airflow_provider_ckpt.positions.strategies import Scope
+from airflow_provider_ckpt.query.source import Source
 from airflow_provider_ckpt.reset.move import Aim
 from airflow_provider_ckpt.reset.request import OF_DELTA, OF_ICEBERG, Goal
-from airflow_provider_ckpt.sources.declared import Access, DeclaredEnd
+from airflow_provider_ckpt.sources.open_end import Access
 
 
-def resolve_aim(declared: DeclaredEnd, goal: Goal, scope: Scope, access: Access) -> Aim:
+def resolve_aim(declared: Source, goal: Goal, scope: Scope, access: Access) -> Aim:
     """Where a source is to go.
 
     Args:
@@ -26,28 +27,28 @@ def resolve_aim(declared: DeclaredEnd, goal: Goal, scope: Scope, access: Access)
         scope = scope.within(declared.topics)
     except ValueError as error:
         raise PlanError(f"{error}.", hint="Nothing was done.") from None
-    if declared.kind == "kafka" and not isinstance(goal, OF_DELTA + OF_ICEBERG):
+    if declared.type == "kafka" and not isinstance(goal, OF_DELTA + OF_ICEBERG):
         from airflow_provider_ckpt.reset.resolve_kafka import KafkaAim
         from airflow_provider_ckpt.sources.ask_kafka import KafkaBroker
 
         return KafkaAim(KafkaBroker(declared.location, access.kafka_config), goal, scope)
-    if declared.kind == "delta" and not scope.topics and not isinstance(goal, OF_ICEBERG):
+    if declared.type == "delta" and not scope.topics and not isinstance(goal, OF_ICEBERG):
         from airflow_provider_ckpt.reset.resolve_delta import DeltaAim
 
         return DeltaAim(access.open_store(declared.directory), goal)
-    if declared.kind == "iceberg" and not scope.topics and not isinstance(goal, OF_DELTA):
+    if declared.type == "iceberg" and not scope.topics and not isinstance(goal, OF_DELTA):
         from airflow_provider_ckpt.reset.resolve_iceberg import IcebergAim
 
         return IcebergAim(access.open_store(declared.directory), goal, declared.metadata_file)
     location = access.checkpoint.location if access.checkpoint is not None else None
-    if declared.kind == "file":
+    if declared.type == "file":
         raise PlanError(
             "a file source has no position that could be moved: its log names each file that was read.",
             location=location,
             hint="Nothing was done. To read files again, roll back (ckpt rollback), or give them new names.",
         )
     raise PlanError(
-        f"a {declared.kind} source cannot be moved like this.",
+        f"a {declared.type} source cannot be moved like this.",
         location=location,
         hint="Nothing was done. Sources of Kafka (kafka:HOST:PORT), of Delta tables (delta:URI, to versions and times) "
         "and of Iceberg tables (iceberg:URI, to snapshots and times) can be moved.",

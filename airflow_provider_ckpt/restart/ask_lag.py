@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from airflow_provider_ckpt.positions.read_lag import LagQuestion
-from airflow_provider_ckpt.positions.source_options import parse_options
-from airflow_provider_ckpt.restart.deploy import DeploySpec
+from airflow_provider_ckpt.query.deploy import DeploySpec
+from airflow_provider_ckpt.query.source_options import parse_options
 
 
 def question_of(deploy: DeploySpec, *, ages: bool = False) -> LagQuestion:
@@ -14,16 +14,5 @@ def question_of(deploy: DeploySpec, *, ages: bool = False) -> LagQuestion:
         deploy: The deploy.
         ages: As for :class:`LagQuestion`.
     """
-    sources = {name: text for name, text in source_texts(deploy).items() if text is not None}
+    sources = {name: source for name, source in deploy.by_id.items() if source.type is not None}
     return LagQuestion(sources, parse_options(deploy.source_options.items(), deploy.trigger), ages)
-
-
-def source_texts(deploy: DeploySpec) -> dict[str, str | None]:
-    """Type and place of each source by its id, such as ``kafka:broker:9092/orders``, or its type alone; None when the
-    type is not declared.
-    """
-    return {
-        source.name: f"{source.kind}:{source.place}" if source.kind and source.place else source.kind
-        for source in deploy.sources or ()
-        if source.name is not None
-    }

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from airflow_provider_ckpt.checkpoint.sink_marker import FILE_FORMATS
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks.confs import OF_SPARK, codec_class, provider_class
-from airflow_provider_ckpt.restart.deploy import DeploySpec
+from airflow_provider_ckpt.query.deploy import DeploySpec
 
 FILE_MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
 COMMIT_PROTOCOL = "spark.sql.streaming.commitProtocolClass"
@@ -28,7 +27,7 @@ def _searched(view: CheckpointView, deploy: DeploySpec) -> Iterator[str]:
     manager, protocol = deploy.confs.get(FILE_MANAGER), deploy.confs.get(COMMIT_PROTOCOL)
     if manager is not None and not manager.startswith(OF_SPARK):
         yield manager
-    writes_files = deploy.sink is None or deploy.sink.partition(":")[0].lower() in ("file", *FILE_FORMATS)
+    writes_files = deploy.sink is None or deploy.sink.kind == "file"
     if protocol is not None and writes_files and not protocol.startswith(OF_SPARK):
         yield protocol
 

@@ -13,7 +13,7 @@ from airflow_provider_ckpt.checks.logs import newest_entry
 from airflow_provider_ckpt.checks.sources import FILE
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.jvm_text import INT_MAX
-from airflow_provider_ckpt.restart.deploy import DeploySpec
+from airflow_provider_ckpt.query.deploy import DeploySpec
 
 SOURCE_INTERVAL = "spark.sql.streaming.fileSource.log.compactInterval"
 SINK_INTERVAL = "spark.sql.streaming.fileSink.log.compactInterval"

@@ -10,7 +10,7 @@ from airflow_provider_ckpt.checks import flows
 from airflow_provider_ckpt.checks.findings import Finding
 from airflow_provider_ckpt.checks.registry import checks_of
 from airflow_provider_ckpt.codec import layout
-from airflow_provider_ckpt.restart.deploy import DeploySpec
+from airflow_provider_ckpt.query.deploy import DeploySpec
 from airflow_provider_ckpt.untrusted.spans import batches_text
 
 

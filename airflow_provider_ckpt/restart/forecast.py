@@ -11,7 +11,6 @@ from airflow_provider_ckpt.checkpoint.spark_confs import (
     STATE_PARTITIONS,
     STATE_PROVIDER,
     ConfOutcome,
-    SparkVersion,
     forecast_confs,
     state_partitions,
 )
@@ -20,8 +19,9 @@ from airflow_provider_ckpt.checks.findings import Finding, worst_first
 from airflow_provider_ckpt.checks.logs import entry_before, newest_commit, newest_entry
 from airflow_provider_ckpt.checks.no_data import why_waiting
 from airflow_provider_ckpt.checks.remedies import Remedy, repartition
+from airflow_provider_ckpt.query.deploy import DeploySpec
+from airflow_provider_ckpt.query.spark_version import SparkVersion
 from airflow_provider_ckpt.restart.classes import classes_to_find
-from airflow_provider_ckpt.restart.deploy import DeploySpec
 from airflow_provider_ckpt.restart.judged import CLASS, not_judged
 from airflow_provider_ckpt.restart.real_time import REAL_TIME, trigger_of
 from airflow_provider_ckpt.restart.source_commands import continue_sources

@@ -8,15 +8,15 @@ from typing import Any
 
 from airflow_provider_ckpt.checkpoint.find_flows import find_surroundings, with_version
 from airflow_provider_ckpt.checkpoint.flows import flow_of
-from airflow_provider_ckpt.checkpoint.sink_marker import FILE_FORMATS
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks.inspect import examine
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.errors import CheckpointNotFoundError
-from airflow_provider_ckpt.restart.deploy import DeploySpec
+from airflow_provider_ckpt.query.deploy import DeploySpec
 from airflow_provider_ckpt.restart.forecast import Forecast, forecast
 from airflow_provider_ckpt.restart.real_time import refused_options
-from airflow_provider_ckpt.sinks.declared import parse_sink, read_file_sink, read_marker
+from airflow_provider_ckpt.sinks.file import read_file_sink
+from airflow_provider_ckpt.sinks.read_marker import read_marker
 from airflow_provider_ckpt.storage.store import Store
 
 
@@ -46,30 +46,28 @@ def forecast_restart(
         CheckpointNotFoundError: Nothing there, or no checkpoint.
         StoreError: The checkpoint, the sink, a declared broker or a table cannot be read.
     """
-    view, deploy = _read(with_version(store), deploy, open_store, quick=quick)
-    declared = {str(source.name): source for source in deploy.sources or () if source.name is not None}
+    view = _read(with_version(store), deploy, open_store, quick=quick)
+    declared = deploy.by_id
     if not declared:
         return view, forecast(view, deploy)
     from airflow_provider_ckpt.positions.ask_brokers import Brokers  # loads the sources, which few deploys declare
     from airflow_provider_ckpt.positions.foresee_batches import foresee_batches
     from airflow_provider_ckpt.positions.foresee_expiry import foresee_expiry
     from airflow_provider_ckpt.positions.judge_sources import judge_sources
-    from airflow_provider_ckpt.positions.source_options import parse_options
-    from airflow_provider_ckpt.restart.ask_lag import source_texts
-    from airflow_provider_ckpt.sources.declared import Access
+    from airflow_provider_ckpt.query.source_options import parse_options
+    from airflow_provider_ckpt.sources.open_end import Access
 
     brokers, access = Brokers(kafka_config or {}), Access(open_store, store, kafka_config or {})
     said, trigger = deploy.source_options, deploy.trigger
-    texts, now = source_texts(deploy), now_ms()
-    lost = judge_sources(view, texts, said, access, brokers, now, trigger=trigger, known_ids=topic_ids)
+    now = now_ms()
+    lost = judge_sources(view, declared, said, access, brokers, now, trigger=trigger, known_ids=topic_ids)
     taken = {} if refused_options(deploy) else said  # with these Spark does not start
     options = parse_options(taken.items(), trigger)
     if will_lose_within_ms is not None:
-        lost = foresee_expiry(view, texts, options, access, brokers, now, lost=lost, within_ms=will_lose_within_ms)
-    if not any(source.place or source.kind == "kafka" for source in declared.values()):
+        lost = foresee_expiry(view, declared, options, access, brokers, now, lost=lost, within_ms=will_lose_within_ms)
+    if not any(source.place or source.type == "kafka" for source in declared.values()):
         return view, forecast(view, deploy, lost)
-    kinds = {name: (source.kind, source.place) for name, source in declared.items()}
-    return view, forecast(view, deploy, lost, foresee_batches(view, kinds, options, brokers))
+    return view, forecast(view, deploy, lost, foresee_batches(view, declared, options, brokers))
 
 
 def _examined(store: Store, *, quick: bool, sink: Store | None = None) -> CheckpointView:
@@ -84,19 +82,14 @@ def _examined(store: Store, *, quick: bool, sink: Store | None = None) -> Checkp
     return CheckpointView(store.location, now_ms(), {}, complete=True, sink=log, surroundings=around)
 
 
-def _read(
-    store: Store, deploy: DeploySpec, open_store: Callable[[str], Store], *, quick: bool
-) -> tuple[CheckpointView, DeploySpec]:
-    """The checkpoint with what is known of its sink, and the deploy with the sink that was recognised."""
+def _read(store: Store, deploy: DeploySpec, open_store: Callable[[str], Store], *, quick: bool) -> CheckpointView:
+    """The checkpoint with what is known of its sink."""
     if deploy.sink is None:
-        return _examined(store, quick=quick), deploy
-    sink = parse_sink(deploy.sink)
-    said = deploy.sink.partition(":")[0].lower()
-    kind = said if said in FILE_FORMATS else sink.kind
-    deploy = replace(deploy, sink=f"{kind}:{sink.location}" if sink.location else kind)
+        return _examined(store, quick=quick)
+    sink = deploy.sink
     opened = None if sink.directory is None else open_store(sink.directory)
     view = _examined(store, quick=quick, sink=opened if sink.kind == "file" else None)
     if opened is None or sink.kind == "file":
-        return view, deploy
+        return view
     marker = read_marker(sink, opened, view.query_id, max(0, view.next_batch - 1))
-    return replace(view, marker=marker), deploy
+    return replace(view, marker=marker)

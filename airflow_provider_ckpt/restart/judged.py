@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from airflow_provider_ckpt.checkpoint.sink_marker import FILE_FORMATS, MARKING
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks import state
 from airflow_provider_ckpt.checks.logs import newest_commit
+from airflow_provider_ckpt.query.deploy import DeploySpec
+from airflow_provider_ckpt.query.sink import MARKING
 from airflow_provider_ckpt.restart.classes import classes_to_find, has_foreign_state
 from airflow_provider_ckpt.restart.continuous import CONTINUOUS
-from airflow_provider_ckpt.restart.deploy import DeploySpec
 
 STATE, SOURCE_LOGS, CHECKSUM_FILES, SINK_LOG = "state", "source logs", "checksum files", "sink log"
 #: RocksDB alone reads them; without a checksum file nothing else tells that one is damaged.
@@ -58,18 +58,14 @@ def _undeclared(view: CheckpointView, deploy: DeploySpec) -> Iterator[str]:
     if view.latest_planned is not None:  # there are offsets that the sources have to fit
         if deploy.sources is None:
             yield "sources"
-        elif any(source.kind is None for source in deploy.sources):
+        elif any(source.type is None for source in deploy.sources):
             yield "source types"
     if deploy.operators is None and _may_have_state(view, deploy):
         yield "operators"
-    if deploy.sink is None or _type_of(deploy.sink) == "unknown":
+    if deploy.sink is None or deploy.sink.kind == "unknown":
         yield "sink"
     if deploy.trigger == CONTINUOUS:
         yield "continuous processing"
-
-
-def _type_of(sink: str) -> str:
-    return sink.partition(":")[0]
 
 
 def _may_have_state(view: CheckpointView, deploy: DeploySpec) -> bool:
@@ -89,6 +85,6 @@ _WITH_IDS = 2
 
 def _sink_log(view: CheckpointView, deploy: DeploySpec) -> Iterator[str]:
     """A sink that skips batches which it remembers, when nobody has read what it remembers."""
-    kind = _type_of(deploy.sink or "")
-    if kind in (*MARKING, *FILE_FORMATS) and view.sink is None and view.marker is None:
+    remembers = deploy.sink is not None and deploy.sink.kind in MARKING
+    if remembers and view.sink is None and view.marker is None:
         yield SINK_LOG

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from airflow_provider_ckpt.checkpoint.spark_confs import CATALOGUE, SHUFFLE_PARTITIONS, SparkVersion, catalogue
+from airflow_provider_ckpt.checkpoint.spark_confs import CATALOGUE, SHUFFLE_PARTITIONS, catalogue
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks import access, checksums, log_gaps, logs, sources, state, watermarks, writers
 from airflow_provider_ckpt.checks.confs import refused_confs
@@ -14,7 +14,8 @@ from airflow_provider_ckpt.checks.logs import entry_before, newest_commit, newes
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.commit_log import CommitMetadata
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
-from airflow_provider_ckpt.restart.deploy import DeploySpec
+from airflow_provider_ckpt.query.deploy import DeploySpec
+from airflow_provider_ckpt.query.spark_version import SparkVersion
 from airflow_provider_ckpt.restart.hints import NEW_LOCATION
 from airflow_provider_ckpt.restart.sources import COMPARED, count_fits, lines_of_no_source, source_findings, types_fit
 

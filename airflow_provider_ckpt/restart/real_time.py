@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from airflow_provider_ckpt.checkpoint.sink_marker import SINKS_OF_BATCHES
-from airflow_provider_ckpt.checkpoint.spark_confs import SparkVersion
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks.findings import Finding
 from airflow_provider_ckpt.checks.logs import newest_commit
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.state_metadata import REAL_TIME_AGGREGATION
 from airflow_provider_ckpt.errors import PlanError
-from airflow_provider_ckpt.restart.deploy import TRIGGERS, DeploySpec
+from airflow_provider_ckpt.query.deploy import DeploySpec
+from airflow_provider_ckpt.query.sink import SINKS_OF_BATCHES
+from airflow_provider_ckpt.query.spark_version import SparkVersion
+from airflow_provider_ckpt.query.trigger import TRIGGERS
 from airflow_provider_ckpt.restart.hints import NEW_LOCATION
 
 REAL_TIME = "realTime"
@@ -47,7 +48,7 @@ def trigger_of(said: str | None, operators: Iterable[str]) -> str:
 
 def sink(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
     """CKPT232: real-time mode has no sink that takes whole batches."""
-    kind = (deploy.sink or "").partition(":")[0]
+    kind = deploy.sink.said if deploy.sink is not None else ""
     if deploy.trigger != REAL_TIME or deploy.spark_version < _KNOWN_SINCE or kind.lower() not in SINKS_OF_BATCHES:
         return
     yield Finding(

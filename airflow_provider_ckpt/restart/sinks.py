@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from airflow_provider_ckpt.checkpoint.sink_marker import FILE_FORMATS
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks import file_sink, sink_log
 from airflow_provider_ckpt.checks.findings import Finding
 from airflow_provider_ckpt.checks.logs import newest_commit
 from airflow_provider_ckpt.checks.registry import checks_of
 from airflow_provider_ckpt.codec import layout
-from airflow_provider_ckpt.restart.deploy import DeploySpec
+from airflow_provider_ckpt.query.deploy import DeploySpec
+from airflow_provider_ckpt.query.sink import FILE_FORMATS
 
 SINK_EVOLUTION = "spark.sql.streaming.queryEvolution.enableSinkEvolution"
 
@@ -36,7 +36,7 @@ def sink_takes_it(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]
 
 def file_format(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
     """CKPT240: the files in the log of the sink have another format than the deploy writes."""
-    declared, written = (deploy.sink or "").partition(":")[0], view.sink.file_format if view.sink else None
+    declared, written = deploy.sink.said if deploy.sink else "", view.sink.file_format if view.sink else None
     if written is not None and declared in FILE_FORMATS and declared != written:
         yield Finding(
             "CKPT240",

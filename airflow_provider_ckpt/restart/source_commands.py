@@ -14,7 +14,7 @@ from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks.remedies import NEW_LOCATION, Remedy
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
-from airflow_provider_ckpt.restart.deploy import DeclaredSource
+from airflow_provider_ckpt.query.source import Source
 from airflow_provider_ckpt.restart.hints import listed
 from airflow_provider_ckpt.untrusted.bounded_json import parse_json
 
@@ -23,7 +23,7 @@ OLD, NAME = "OLD", "NAME"
 
 
 def continue_sources(
-    view: CheckpointView, entry: OffsetSeq, sources: Sequence[DeclaredSource] | None, first: str, *, named: bool = False
+    view: CheckpointView, entry: OffsetSeq, sources: Sequence[Source] | None, first: str, *, named: bool = False
 ) -> Remedy:
     """What lets the query go on with other sources.
 
@@ -55,12 +55,12 @@ def continue_sources(
 
 
 def _pairs(
-    entry: OffsetSeq, sources: Sequence[DeclaredSource] | None, olds: Sequence[str], *, named: bool
+    entry: OffsetSeq, sources: Sequence[Source] | None, olds: Sequence[str], *, named: bool
 ) -> list[tuple[str, str]]:
     """Each source of the deploy, and the one that it continues."""
-    if sources is None or (named and any(source.name is None for source in sources)):
+    if sources is None or (named and any(source.id is None for source in sources)):
         return [(NAME if named else old, old) for old in olds]
-    news = [str(position) if source.name is None else source.name for position, source in enumerate(sources)]
+    news = [str(position) if source.id is None else source.id for position, source in enumerate(sources)]
     if len(news) == len(olds) == 1:
         return [(news[0], olds[0])]
     by_topics = _by_topics(dict(entry.offsets), dict(zip(news, sources, strict=True)))
@@ -68,7 +68,7 @@ def _pairs(
     return [(new, new if new in kept else by_topics.get(new, OLD)) for new in news]
 
 
-def _by_topics(offsets: Mapping[str, SourceOffset | None], declared: Mapping[str, DeclaredSource]) -> dict[str, str]:
+def _by_topics(offsets: Mapping[str, SourceOffset | None], declared: Mapping[str, Source]) -> dict[str, str]:
     """The sources whose topics are those of one source of the checkpoint, and of no other source of the deploy."""
     old = {source_id: _topics_in(offset) for source_id, offset in offsets.items()}
     new = {name: _topics_of(source) for name, source in declared.items()}
@@ -80,8 +80,8 @@ def _by_topics(offsets: Mapping[str, SourceOffset | None], declared: Mapping[str
     return found
 
 
-def _topics_of(source: DeclaredSource) -> frozenset[str]:
-    topics = source.place.partition("/")[2] if source.kind == "kafka" else ""
+def _topics_of(source: Source) -> frozenset[str]:
+    topics = source.place.partition("/")[2] if source.type == "kafka" else ""
     return frozenset(filter(None, topics.split(",")))
 
 

@@ -22,7 +22,7 @@ from airflow_provider_ckpt.errors import (
     MalformedEntryError,
     UnsupportedVersionError,
 )
-from airflow_provider_ckpt.restart.deploy import DeploySpec
+from airflow_provider_ckpt.query.deploy import DeploySpec
 from airflow_provider_ckpt.restart.hints import NEW_LOCATION
 
 _NO_NUMBER, _NO_VERSION, _NO_OFFSET = "NumberFormatException", "IllegalStateException", "IllegalArgumentException"

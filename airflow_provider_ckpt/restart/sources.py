@@ -14,8 +14,8 @@ from airflow_provider_ckpt.codec import layout, registered_kinds
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.codec.source_kinds import KINDS
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
+from airflow_provider_ckpt.query.deploy import DeploySpec
 from airflow_provider_ckpt.restart import source_types
-from airflow_provider_ckpt.restart.deploy import DeploySpec
 from airflow_provider_ckpt.restart.hints import NEW_LOCATION, listed
 from airflow_provider_ckpt.restart.source_commands import continue_sources
 

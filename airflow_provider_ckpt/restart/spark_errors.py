@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from airflow_provider_ckpt.checkpoint.spark_confs import SparkVersion
 from airflow_provider_ckpt.checks.findings import Finding
+from airflow_provider_ckpt.query.spark_version import SparkVersion
 
 _UNCATEGORIZED = "CANNOT_LOAD_STATE_STORE.UNCATEGORIZED"
 

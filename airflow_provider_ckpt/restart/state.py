@@ -5,14 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from airflow_provider_ckpt.checkpoint.sink_marker import MARKING, SINKS_OF_BATCHES
-from airflow_provider_ckpt.checkpoint.spark_confs import (
-    CATALOGUE,
-    SHUFFLE_PARTITIONS,
-    STATE_PROVIDER,
-    SparkVersion,
-    forecast_confs,
-)
+from airflow_provider_ckpt.checkpoint.spark_confs import CATALOGUE, SHUFFLE_PARTITIONS, STATE_PROVIDER, forecast_confs
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks import operators, state, state_names
 from airflow_provider_ckpt.checks.confs import unknown_codec, unknown_provider
@@ -22,8 +15,10 @@ from airflow_provider_ckpt.checks.no_data import why_waiting
 from airflow_provider_ckpt.checks.remedies import from_backup, from_backup_or_before
 from airflow_provider_ckpt.codec import jvm_text, layout
 from airflow_provider_ckpt.codec.state_metadata import AGGREGATION, REAL_TIME_AGGREGATION
+from airflow_provider_ckpt.query.deploy import DeploySpec
+from airflow_provider_ckpt.query.sink import MARKING, SINKS_OF_BATCHES
+from airflow_provider_ckpt.query.spark_version import SparkVersion
 from airflow_provider_ckpt.restart.classes import has_foreign_state
-from airflow_provider_ckpt.restart.deploy import DeploySpec
 from airflow_provider_ckpt.restart.hints import NEW_LOCATION, listed
 from airflow_provider_ckpt.restart.logs import STATE_FORMAT
 
@@ -240,7 +235,7 @@ def _may_be_skipped(view: CheckpointView, deploy: DeploySpec) -> bool:
     if view.sink is not None or view.marker is not None:
         held = (view.sink.latest if view.sink is not None else None, view.marker.last_batch if view.marker else None)
         return any(batch is not None and batch >= view.next_batch for batch in held)
-    return not deploy.sink or deploy.sink.partition(":")[0].lower() in (*MARKING, *SINKS_OF_BATCHES)
+    return deploy.sink is None or deploy.sink.said.lower() in (*MARKING, *SINKS_OF_BATCHES)
 
 
 def state_format_switched(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
-from airflow_provider_ckpt.checkpoint.spark_confs import SparkVersion
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks.findings import Finding
+from airflow_provider_ckpt.query.deploy import DeploySpec
+from airflow_provider_ckpt.query.spark_version import SparkVersion
 from airflow_provider_ckpt.restart import compaction, continuous, flows, logs, real_time, sinks, sources, state
-from airflow_provider_ckpt.restart.deploy import DeploySpec
 from airflow_provider_ckpt.restart.spark_errors import error_name
 
 Step = Callable[[CheckpointView, DeploySpec], Iterable[Finding]]

@@ -16,11 +16,12 @@ from airflow_provider_ckpt.checks.inspect import read_text_logs
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.errors import PlanError
+from airflow_provider_ckpt.query.sink import Sink
 from airflow_provider_ckpt.restart.real_time import REAL_TIME
 from airflow_provider_ckpt.sinks.change_effects import in_real_time, rollback_effect, with_state
-from airflow_provider_ckpt.sinks.declared import DeclaredSink, read_marker
 from airflow_provider_ckpt.sinks.effects import SinkEffect
 from airflow_provider_ckpt.sinks.file import read_trimmed
+from airflow_provider_ckpt.sinks.read_marker import read_marker
 from airflow_provider_ckpt.storage.store import Store
 
 
@@ -29,7 +30,7 @@ class Wish:
     """What was said about a rollback beside its target; see ``make_rollback``."""
 
     trim_sink_log: bool
-    sink: DeclaredSink | None
+    sink: Sink | None
     sources: Mapping[str, str]
     trigger: str
     fenced: bool = False
@@ -57,7 +58,7 @@ def judge_sink(
         PlanError: The sink does not fit the query, or its log cannot be trimmed.
     """
     sink_log = _log_to_trim(stores, wish.sink, batch_id) if wish.trim_sink_log else None
-    declared = wish.sink or (DeclaredSink("file", stores.sink.location) if stores.sink else DeclaredSink(""))
+    declared = wish.sink or (Sink("file", stores.sink.location) if stores.sink else Sink(""))
     store = stores.sink if declared.directory else None
     marker = read_marker(declared, store, view.query_id, batch_id)
     require_fit(stores.checkpoint, stores.undo, view, declared, store, marker)
@@ -69,7 +70,7 @@ def judge_sink(
     return replace(effect, sink=declared.at(store).name), sink_log
 
 
-def _log_to_trim(stores: Stores, sink: DeclaredSink | None, batch_id: int) -> SinkLog:
+def _log_to_trim(stores: Stores, sink: Sink | None, batch_id: int) -> SinkLog:
     if stores.sink is None or (sink is not None and sink.kind != "file"):
         raise PlanError(
             "--trim-sink-log is only for a file sink, because only a file sink has a log that ckpt can trim",

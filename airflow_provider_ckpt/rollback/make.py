@@ -37,6 +37,7 @@ from airflow_provider_ckpt.errors import (
     PlanError,
 )
 from airflow_provider_ckpt.fence.make import required_fence
+from airflow_provider_ckpt.query.sink import Sink
 from airflow_provider_ckpt.restart.real_time import trigger_of
 from airflow_provider_ckpt.rollback.doubt import doubt
 from airflow_provider_ckpt.rollback.exchange_plan import plan_exchange
@@ -62,7 +63,6 @@ from airflow_provider_ckpt.rollback.read_backup import (
 )
 from airflow_provider_ckpt.rollback.require_own_sources import require_own_sources
 from airflow_provider_ckpt.rollback.resolve import backups_hint, resolve
-from airflow_provider_ckpt.sinks.declared import DeclaredSink
 from airflow_provider_ckpt.sinks.effects import SinkEffect
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.untrusted.fields import require_flag
@@ -73,7 +73,7 @@ def make_rollback(
     target: int | RollbackTarget | ToBackup | BeforeDeploy,
     *,
     trim_sink_log: bool = False,
-    sink: DeclaredSink | None = None,
+    sink: Sink | None = None,
     sources: Mapping[str, str] | None = None,
     trigger: str | None = None,
     fenced: bool = False,

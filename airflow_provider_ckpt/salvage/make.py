@@ -18,7 +18,6 @@ from airflow_provider_ckpt.checkpoint.file_sink_log import SinkLog
 from airflow_provider_ckpt.checkpoint.find_flows import refuse_replaced
 from airflow_provider_ckpt.checkpoint.observe import observe, refuse_closed, refuse_links
 from airflow_provider_ckpt.checkpoint.read_unmoved import read_unmoved
-from airflow_provider_ckpt.checkpoint.sink_marker import MARKING
 from airflow_provider_ckpt.checkpoint.spark_confs import COMPRESSION_CODEC
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks.inspect import is_text_log, read_text_logs
@@ -26,6 +25,7 @@ from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.codec import layout, state_content
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.errors import BackupCorruptError, BatchNotRestorableError, PlanError
+from airflow_provider_ckpt.query.sink import MARKING, Sink
 from airflow_provider_ckpt.restart.real_time import trigger_of
 from airflow_provider_ckpt.rollback.goal import facts_of
 from airflow_provider_ckpt.rollback.gone_inputs import without_gone_inputs
@@ -42,14 +42,13 @@ from airflow_provider_ckpt.salvage.put_together import Assembler
 from airflow_provider_ckpt.salvage.report import MOST_TOLD, Report, notes_of, report_of, unjudged, why_nothing
 from airflow_provider_ckpt.salvage.tree import Assembled
 from airflow_provider_ckpt.salvage.ways import InPlace, Ways, WithBackup
-from airflow_provider_ckpt.sinks.declared import DeclaredSink
 from airflow_provider_ckpt.sinks.effects import SinkEffect
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.untrusted.fields import require_flag
 
 
 def make_salvage(
-    stores: Stores, *, trim_sink_log: bool = False, sink: DeclaredSink | None = None, trigger: str | None = None
+    stores: Stores, *, trim_sink_log: bool = False, sink: Sink | None = None, trigger: str | None = None
 ) -> Plan:
     """Plan to make the newest batch that can be saved of a damaged checkpoint, or find a salvage that was killed.
 
@@ -69,7 +68,7 @@ def make_salvage(
 
 
 def make_salvage_with_report(
-    stores: Stores, *, trim_sink_log: bool = False, sink: DeclaredSink | None = None, trigger: str | None = None
+    stores: Stores, *, trim_sink_log: bool = False, sink: Sink | None = None, trigger: str | None = None
 ) -> tuple[Plan, Report | None]:
     """The plan of :func:`make_salvage`, and its report as a value; one that was killed has none."""
     require_flag("trim_sink_log", trim_sink_log)
@@ -236,7 +235,7 @@ class _Salvage:
     def _comes_twice(self, found: Assembled, wish: Wish) -> bool:
         """Whether the batch that runs again was committed, to a sink that does not know it again by its number."""
         tree = found.tree
-        declared = wish.sink or DeclaredSink("file" if self._stores.sink else "")
+        declared = wish.sink or Sink("file" if self._stores.sink else "")
         was_committed = any(batch > tree.batch_id for batch in self._view.committed)
         return tree.last > tree.batch_id and was_committed and declared.kind not in MARKING
 

@@ -14,11 +14,11 @@ from airflow.providers.common.compat.sdk import (
 )
 from airflow.triggers.base import StartTriggerArgs
 
-from airflow_provider_ckpt.checkpoint.progress import as_declared
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.hooks.checkpoint import airflow_errors
+from airflow_provider_ckpt.query.source import types_said
 from airflow_provider_ckpt.sensors.base import CheckpointSensor
 from airflow_provider_ckpt.sensors.positions import CheckpointDataLossSensor, CheckpointLagSensor
 from airflow_provider_ckpt.storage.requests import answer_from, drive
@@ -133,8 +133,7 @@ class CheckpointProgressSensor(CheckpointSensor):
                 passed = passed.isoformat()
             spelled.append({"condition": "watermark", "watermark_ms": passed})
         if self.offsets is not None:
-            kinds = {source: as_declared(declared).partition(":")[0] for source, declared in self.sources.items()}
-            spelled.append({"condition": "offsets", "offsets": self.offsets, "source_types": kinds})
+            spelled.append({"condition": "offsets", "offsets": self.offsets, "source_types": types_said(self.sources)})
         if self.condition is not None:
             spelled.append(self.condition)
         return spelled

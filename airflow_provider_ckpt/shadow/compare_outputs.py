@@ -11,12 +11,14 @@ from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.commit_log import CommitMetadata
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.errors import PlanError
+from airflow_provider_ckpt.query.sink import Sink
 from airflow_provider_ckpt.shadow.read_fitting import read_fitting
 from airflow_provider_ckpt.shadow.read_rows import read_files
 from airflow_provider_ckpt.shadow.rows import Comparison, compare_rows
 from airflow_provider_ckpt.shadow.shape import Shape, shape_differences
 from airflow_provider_ckpt.shadow.stage_range import StagedRange
-from airflow_provider_ckpt.sinks.declared import DeclaredSink, read_file_sink, read_marker
+from airflow_provider_ckpt.sinks.file import read_file_sink
+from airflow_provider_ckpt.sinks.read_marker import read_marker
 from airflow_provider_ckpt.storage.store import Store
 
 
@@ -34,7 +36,7 @@ class Output:
 
     side: str
     checkpoint: str
-    sink: DeclaredSink
+    sink: Sink
     first_batch: int
     last_batch: int
 
@@ -74,8 +76,8 @@ class Outcome:
 
 
 def compare_outputs(
-    live: tuple[Store, DeclaredSink, Store | None],
-    shadow: tuple[Store, DeclaredSink, Store | None],
+    live: tuple[Store, Sink, Store | None],
+    shadow: tuple[Store, Sink, Store | None],
     staged: StagedRange,
     *,
     rows: Rows | None = None,
@@ -154,9 +156,7 @@ def _require_same_range(fork: Store, staged: StagedRange) -> int:
     return commit.next_batch_watermark_ms
 
 
-def _require_live_untouched(
-    live: tuple[Store, DeclaredSink, Store | None], fork: Store, fork_id: str, first: int
-) -> None:
+def _require_live_untouched(live: tuple[Store, Sink, Store | None], fork: Store, fork_id: str, first: int) -> None:
     """Raise PlanError when the sink of the live query has batches of the fork, or batches that the query has not."""
     checkpoint, sink, store = live
     if store is None:
@@ -173,7 +173,7 @@ def _require_live_untouched(
     read_fitting(checkpoint, sink, store)
 
 
-def _require_own_output(shadow: tuple[Store, DeclaredSink, Store | None], staged: StagedRange) -> None:
+def _require_own_output(shadow: tuple[Store, Sink, Store | None], staged: StagedRange) -> None:
     """Raise PlanError when the shadow sink is not known to have its batch from the fork.
 
     The log of a file sink names no query: what it has is of the fork when it was empty before the fork began, and has

@@ -7,17 +7,17 @@ from itertools import pairwise
 
 from airflow_provider_ckpt.change.acceptance import not_accepted, refusal
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
+from airflow_provider_ckpt.query.sink import Sink
 from airflow_provider_ckpt.restart.real_time import REAL_TIME, trigger_of
 from airflow_provider_ckpt.shadow.read_fitting import read_fitting
 from airflow_provider_ckpt.shadow.switch import switch_effect
-from airflow_provider_ckpt.sinks.declared import DeclaredSink
 from airflow_provider_ckpt.sinks.effects import SinkEffect
 from airflow_provider_ckpt.storage.store import Store
 
 
 def judge_switch(
     checkpoint: Store,
-    sinks: Sequence[tuple[DeclaredSink, Store | None]],
+    sinks: Sequence[tuple[Sink, Store | None]],
     *,
     is_stopped: bool,
     trigger: str | None = None,
@@ -34,7 +34,7 @@ def judge_switch(
         PlanError: A sink is not that of the query.
     """
     real_time = trigger_of(trigger, ()) == REAL_TIME
-    read = [read_fitting(checkpoint, sink, store) for sink, store in sinks or [(DeclaredSink(""), None)]]
+    read = [read_fitting(checkpoint, sink, store) for sink, store in sinks or [(Sink(""), None)]]
     view, _ = read[-1]
     effects = (
         switch_effect(marker, view.in_flight, is_stopped=is_stopped, has_gaps=_has_gaps(view), real_time=real_time)

@@ -6,14 +6,15 @@ from airflow_provider_ckpt.change.fit_sink import require_fit
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.checkpoint.sink_marker import SinkMarker
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
-from airflow_provider_ckpt.sinks.declared import DeclaredSink, read_marker
+from airflow_provider_ckpt.query.sink import Sink
+from airflow_provider_ckpt.sinks.read_marker import read_marker
 from airflow_provider_ckpt.storage.store import Store
 
 #: How often both are read again when the query plans or commits a batch meanwhile.
 MOST_TRIES = 5
 
 
-def read_fitting(checkpoint: Store, sink: DeclaredSink, store: Store | None) -> tuple[CheckpointView, SinkMarker]:
+def read_fitting(checkpoint: Store, sink: Sink, store: Store | None) -> tuple[CheckpointView, SinkMarker]:
     """The checkpoint, and what the sink remembers of its query at the same moment.
 
     A query that goes on between the two readings would make its own sink seem that of another query.

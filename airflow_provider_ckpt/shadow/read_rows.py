@@ -13,7 +13,7 @@ from airflow_provider_ckpt.codec.source_log import FileSinkLog
 from airflow_provider_ckpt.errors import CheckpointNotFoundError, PlanError, StoreError
 from airflow_provider_ckpt.shadow.shape import Shape
 from airflow_provider_ckpt.shadow.sink_files import entries_up_to, files_between, name_in, partition_values
-from airflow_provider_ckpt.sinks.declared import read_file_sink
+from airflow_provider_ckpt.sinks.file import read_file_sink
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.untrusted.bounded_json import parse_json
 from airflow_provider_ckpt.untrusted.limits import MOST_BYTES

@@ -5,7 +5,8 @@ from __future__ import annotations
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.errors import PlanError
 from airflow_provider_ckpt.shadow.stage_range import Opened
-from airflow_provider_ckpt.sinks.declared import read_file_sink, read_marker
+from airflow_provider_ckpt.sinks.file import read_file_sink
+from airflow_provider_ckpt.sinks.read_marker import read_marker
 from airflow_provider_ckpt.storage.store import Store
 
 

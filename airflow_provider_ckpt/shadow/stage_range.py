@@ -22,13 +22,15 @@ from airflow_provider_ckpt.codec.commit_log import CommitMetadata
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.errors import PlanError
+from airflow_provider_ckpt.query.sink import Sink
 from airflow_provider_ckpt.shadow.planned_batch import planned_batch, same_end
-from airflow_provider_ckpt.sinks.declared import DeclaredSink, read_file_sink, read_marker
+from airflow_provider_ckpt.sinks.file import read_file_sink
+from airflow_provider_ckpt.sinks.read_marker import read_marker
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.untrusted.bounded_json import parse_json
 
 #: A sink, and the store of its directory or table; None for one without.
-Opened = tuple[DeclaredSink, Store | None]
+Opened = tuple[Sink, Store | None]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import shlex
 
-from airflow_provider_ckpt.checkpoint.sink_marker import MARKING, SinkMarker
+from airflow_provider_ckpt.checkpoint.sink_marker import SinkMarker
+from airflow_provider_ckpt.query.sink import MARKING
 from airflow_provider_ckpt.sinks.change_effects import in_real_time
 from airflow_provider_ckpt.sinks.effects import SinkEffect
 

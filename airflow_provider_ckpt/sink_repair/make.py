@@ -21,6 +21,7 @@ from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.errors import PlanError
+from airflow_provider_ckpt.query.sink import Sink
 from airflow_provider_ckpt.sink_repair.data_file import Spelling, spelling_of
 from airflow_provider_ckpt.sink_repair.decision import Decisions, decisions_of
 from airflow_provider_ckpt.sink_repair.find_evidence import Gathering
@@ -38,12 +39,13 @@ from airflow_provider_ckpt.sink_repair.refusals import (
     undecided,
 )
 from airflow_provider_ckpt.sink_repair.share import Doubt, Evidence, Share, require_one_taker, share_of
-from airflow_provider_ckpt.sinks.declared import DeclaredSink, read_file_sink, read_marker
+from airflow_provider_ckpt.sinks.file import read_file_sink
+from airflow_provider_ckpt.sinks.read_marker import read_marker
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.untrusted.spans import Span
 
 
-def make_repair(stores: Stores, sink: DeclaredSink, decisions: Decisions | None = None) -> Plan:
+def make_repair(stores: Stores, sink: Sink, decisions: Decisions | None = None) -> Plan:
     """Plan to complete the log of a file sink, or find the plan of the same repair that was killed.
 
     Args:
@@ -74,7 +76,7 @@ def make_repair_again(plan: Plan, stores: Stores) -> Plan:
     return _fresh(stores, sink_of(plan), decisions_of(plan.asked))
 
 
-def _fresh(stores: Stores, sink: DeclaredSink, decisions: Decisions) -> Plan:
+def _fresh(stores: Stores, sink: Sink, decisions: Decisions) -> Plan:
     assert stores.sink is not None
     view = observe(stores.checkpoint, deep=True)
     refuse_replaced(stores.checkpoint)
@@ -149,7 +151,7 @@ def _newest(contents: LogContents, view: CheckpointView) -> int:
     return max(contents.log.latest if contents.log.latest is not None else -1, view.latest_committed or 0)
 
 
-def _require_fit(stores: Stores, view: CheckpointView, sink: DeclaredSink, contents: LogContents, newest: int) -> None:
+def _require_fit(stores: Stores, view: CheckpointView, sink: Sink, contents: LogContents, newest: int) -> None:
     """Raise PlanError for a sink that is not that of the query; a log that has lost its newest entries may be."""
     marker = read_marker(sink, stores.sink, view.query_id, view.latest_committed or 0)
     require_fit(stores.checkpoint, stores.undo, view, sink, stores.sink, replace(marker, last_batch=newest))
@@ -164,7 +166,7 @@ def _require_fit(stores: Stores, view: CheckpointView, sink: DeclaredSink, conte
         )
 
 
-def _require_own_files(stores: Stores, view: CheckpointView, sink: DeclaredSink, evidence: Evidence) -> None:
+def _require_own_files(stores: Stores, view: CheckpointView, sink: Sink, evidence: Evidence) -> None:
     """A log that ends before the query does is that of the query only if its batches have left files there."""
     if not evidence.times.doubt and any(evidence.times.batches_at(file.modified_ms) for file in evidence.free):
         return

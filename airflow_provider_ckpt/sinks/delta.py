@@ -17,7 +17,7 @@ from airflow_provider_ckpt.tables.delta import Action, DeltaLog, open_table
 from airflow_provider_ckpt.untrusted.bounded_json import parse_json
 
 if TYPE_CHECKING:
-    from airflow_provider_ckpt.sinks.declared import DeclaredSink
+    from airflow_provider_ckpt.query.sink import Sink
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class _Commit:
         return self.operation == RESTORE
 
 
-def read(sink: DeclaredSink, store: Store, query_id: str, batch_id: int) -> SinkMarker:
+def read(sink: Sink, store: Store, query_id: str, batch_id: int) -> SinkMarker:
     """What a Delta table remembers of a query, or of a ``txnAppId``. Raises StoreError."""
     writer = sink.writer or query_id
     made_of, undone = _go_back(_newest_first(DeltaLog(store)), writer, batch_id)

@@ -17,7 +17,7 @@ from airflow_provider_ckpt.errors import CheckpointFormatError, CheckpointNotFou
 from airflow_provider_ckpt.storage.store import Store
 
 if TYPE_CHECKING:
-    from airflow_provider_ckpt.sinks.declared import DeclaredSink
+    from airflow_provider_ckpt.query.sink import Sink
 
 
 #: How much is read of a sink log at most, in bytes and entries; compacted entries of old queries can be of any size.
@@ -103,7 +103,7 @@ def _fits_checksum(name: str, data: bytes, log: SinkLog, store: Store) -> bool:
     return True
 
 
-def read(sink: DeclaredSink, store: Store, query_id: str, batch_id: int) -> SinkMarker:
+def read(sink: Sink, store: Store, query_id: str, batch_id: int) -> SinkMarker:
     """What a file sink remembers; of any query, because it goes by its directory alone."""
     log = read_file_sink(store)
     entries = sorted(log.entries.items(), key=lambda item: item[0].batch_id)

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from airflow_provider_ckpt.checkpoint.sink_marker import MARKING, SinkMarker
+from airflow_provider_ckpt.checkpoint.sink_marker import SinkMarker
+from airflow_provider_ckpt.query.sink import MARKING
 
 
 @dataclass(frozen=True, slots=True)

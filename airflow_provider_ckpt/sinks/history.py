@@ -14,10 +14,10 @@ from airflow_provider_ckpt.errors import StoreError
 from airflow_provider_ckpt.storage.store import Store
 
 if TYPE_CHECKING:
-    from airflow_provider_ckpt.sinks.declared import DeclaredSink
+    from airflow_provider_ckpt.query.sink import Sink
 
 
-def read(sink: DeclaredSink, store: Store, query_id: str, batch_id: int) -> SinkMarker:
+def read(sink: Sink, store: Store, query_id: str, batch_id: int) -> SinkMarker:
     """What a table has of a query. Raises StoreError."""
     places = list_places(store)
     if not places:

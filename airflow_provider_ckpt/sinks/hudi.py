@@ -19,7 +19,7 @@ from airflow_provider_ckpt.untrusted.bounded_json import parse_json
 from airflow_provider_ckpt.untrusted.limits import TABLE_METADATA_BYTES, size_text
 
 if TYPE_CHECKING:
-    from airflow_provider_ckpt.sinks.declared import DeclaredSink
+    from airflow_provider_ckpt.query.sink import Sink
 
 CHECKPOINT = "_hudi_streaming_sink_checkpoint"
 DEFAULT_IDENTIFIER = "default_single_writer"
@@ -29,7 +29,7 @@ _COMPLETED = re.compile(r".+/(\d{14,17})(?:_\d+)?\.(?:commit|deltacommit|replace
 _AVRO = b"Obj\x01"
 
 
-def read(sink: DeclaredSink, store: Store, query_id: str, batch_id: int) -> SinkMarker:
+def read(sink: Sink, store: Store, query_id: str, batch_id: int) -> SinkMarker:
     """What a Hudi table remembers of an identifier; the query id is nothing to it. Raises StoreError."""
     identifier = sink.writer or DEFAULT_IDENTIFIER
     files = {**store.ls(_HOODIE)[0], **store.ls(f"{_HOODIE}/timeline")[0]}

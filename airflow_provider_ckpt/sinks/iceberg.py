@@ -13,12 +13,12 @@ from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.tables.iceberg import ancestors_of, current_metadata
 
 if TYPE_CHECKING:
-    from airflow_provider_ckpt.sinks.declared import DeclaredSink
+    from airflow_provider_ckpt.query.sink import Sink
 
 QUERY_ID, EPOCH_ID = "spark.sql.streaming.queryId", "spark.sql.streaming.epochId"
 
 
-def read(sink: DeclaredSink, store: Store, query_id: str, batch_id: int) -> SinkMarker:
+def read(sink: Sink, store: Store, query_id: str, batch_id: int) -> SinkMarker:
     """What an Iceberg table remembers of a query. Raises StoreError."""
     metadata = current_metadata(store, sink.metadata_file)
     last: int | None = None

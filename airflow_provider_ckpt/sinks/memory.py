@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from airflow_provider_ckpt.checkpoint.find_records import records_of
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.errors import CheckpointNotFoundError, PlanError, StoreError
-from airflow_provider_ckpt.sinks.declared import DeclaredSink
+from airflow_provider_ckpt.query.sink import Sink
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.untrusted.bounded_json import parse_json
 
@@ -50,7 +50,7 @@ def place_of(store: Store) -> str:
     return f"{protocol}://{store.root}"
 
 
-def is_remembered(sink: DeclaredSink) -> bool:
+def is_remembered(sink: Sink) -> bool:
     """Whether numbers alone tell a sink from another one, so that the first that was declared has to be remembered."""
     return sink.kind == "file" or (sink.kind == "hudi" and not sink.writer)
 
@@ -91,9 +91,7 @@ def _place(checkpoint: Store) -> Store | None:
         return None
 
 
-def remember(
-    checkpoint: Store, query_id: str | None, sinks: Iterable[tuple[DeclaredSink, Store | None]], by: str
-) -> None:
+def remember(checkpoint: Store, query_id: str | None, sinks: Iterable[tuple[Sink, Store | None]], by: str) -> None:
     """Remember the sinks of a query, unless some are remembered already. Holds the lock: called by changes alone.
 
     Nothing is remembered unless there is one among them that needs it.

@@ -13,7 +13,7 @@ from shlex import quote
 from airflow_provider_ckpt.codec import jvm_text, layout, offset_log
 from airflow_provider_ckpt.codec.offset_log import VOID_OFFSET, OffsetSeq
 from airflow_provider_ckpt.errors import PlanError
-from airflow_provider_ckpt.restart.deploy import is_true
+from airflow_provider_ckpt.query.deploy import is_true
 from airflow_provider_ckpt.restart.sources import SOURCE_EVOLUTION
 from airflow_provider_ckpt.source_changes.request import NEW, SourceChange, is_position
 from airflow_provider_ckpt.untrusted.fields import shown

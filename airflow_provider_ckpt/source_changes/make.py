@@ -24,12 +24,14 @@ from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.errors import PlanError
 from airflow_provider_ckpt.fence.make import required_fence
-from airflow_provider_ckpt.restart.deploy import DeclaredSource, DeploySpec
+from airflow_provider_ckpt.query.deploy import DeploySpec
+from airflow_provider_ckpt.query.sink import Sink
+from airflow_provider_ckpt.query.source import Source
 from airflow_provider_ckpt.restart.real_time import REAL_TIME, trigger_of
 from airflow_provider_ckpt.restart.sources import SOURCE_EVOLUTION
 from airflow_provider_ckpt.restart.steps import start
-from airflow_provider_ckpt.sinks.declared import DeclaredSink, read_marker
 from airflow_provider_ckpt.sinks.effects import SinkEffect
+from airflow_provider_ckpt.sinks.read_marker import read_marker
 from airflow_provider_ckpt.source_changes.directories import Sum, in_the_way, to_sum
 from airflow_provider_ckpt.source_changes.entries import ids_of, require_complete, require_known
 from airflow_provider_ckpt.source_changes.find_operators import find_operators
@@ -45,7 +47,7 @@ def make_source_change(
     stores: Stores,
     change: SourceChange,
     *,
-    sink: DeclaredSink | None = None,
+    sink: Sink | None = None,
     trigger: str | None = None,
     fenced: bool = False,
 ) -> Plan:
@@ -81,7 +83,7 @@ def make_source_change_again(plan: Plan, stores: Stores) -> Plan:
     return again if plan.fence is None else with_fence(again, required_fence(stores))
 
 
-def _fresh(stores: Stores, change: SourceChange, sink: DeclaredSink | None, trigger: str) -> Plan:
+def _fresh(stores: Stores, change: SourceChange, sink: Sink | None, trigger: str) -> Plan:
     view = observed(stores)
     entries = entries_read(view)
     if (done := _done_before(stores, view, change)) is not None:
@@ -164,7 +166,7 @@ def _is_control(view: CheckpointView) -> bool:
 
 def _judged(stores: Stores, plan: Plan, view: CheckpointView, change: SourceChange) -> Plan:
     """The plan, judged by what its query finds; what a query with async progress tracking alone does is a warning."""
-    names = tuple(DeclaredSource(new) for new, _ in change.continued)
+    names = tuple(Source(new) for new, _ in change.continued)
     deploy = DeploySpec(confs={SOURCE_EVOLUTION: "true"} if change.named else {}, sources=names)
     checkpoint = stores.checkpoint
     plan = judge_start(plan, view, checkpoint, lambda copy: (checkpoint, copy.source), deploy=deploy)
@@ -179,10 +181,10 @@ def _judged(stores: Stores, plan: Plan, view: CheckpointView, change: SourceChan
 
 
 def _judge_sink(
-    stores: Stores, view: CheckpointView, change: SourceChange, sink: DeclaredSink | None, *, real_time: bool
+    stores: Stores, view: CheckpointView, change: SourceChange, sink: Sink | None, *, real_time: bool
 ) -> SinkEffect:
     """What becomes of the sink."""
-    declared = sink or (DeclaredSink("file", stores.sink.location) if stores.sink else DeclaredSink(""))
+    declared = sink or (Sink("file", stores.sink.location) if stores.sink else Sink(""))
     store = stores.sink if declared.directory else None
     marker = read_marker(declared, store, view.query_id, view.latest_committed or 0)
     require_fit(stores.checkpoint, stores.undo, view, declared, store, marker)

@@ -17,7 +17,7 @@ from airflow_provider_ckpt.errors import StoreError, StoreUnavailableError
 from airflow_provider_ckpt.sources.connect_kafka import Answer, Key, connected, consumer_of
 from airflow_provider_ckpt.sources.kafka_causes import TIMED_OUT, Complaint, cause_of, is_final
 from airflow_provider_ckpt.sources.unread import Retention
-from airflow_provider_ckpt.storage.secrets import scrub, secrets_of
+from airflow_provider_ckpt.untrusted.secrets import scrub, secrets_of
 
 #: Of so many partitions one call asks at most.
 AT_A_TIME = 1_000

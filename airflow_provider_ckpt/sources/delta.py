@@ -27,7 +27,8 @@ from airflow_provider_ckpt.untrusted.bounded_json import parse_json
 from airflow_provider_ckpt.waiting import Condition, OffsetsReached
 
 if TYPE_CHECKING:
-    from airflow_provider_ckpt.sources.declared import Access, DeclaredEnd
+    from airflow_provider_ckpt.query.source import Source
+    from airflow_provider_ckpt.sources.open_end import Access
 
 #: Actions that are read; of the files of a commit, the first that is data is enough.
 _READ = ("commitInfo", "add", "remove", "cdc")
@@ -50,13 +51,13 @@ class _Commit:
 class End:
     """The end of one Delta table."""
 
-    def __init__(self, declared: DeclaredEnd, source_id: str, access: Access) -> None:
+    def __init__(self, declared: Source, source_id: str, access: Access) -> None:
         self.source_id = source_id
         self.store = access.open_store(declared.directory)
         self._id = ""
 
     def end_at(self, at_ms: int | None, committed: SourceOffset | None, slack: int = 0) -> Condition:
-        """See :meth:`~airflow_provider_ckpt.sources.declared.SourceEnd.end_at`."""
+        """See :meth:`~airflow_provider_ckpt.sources.open_end.SourceEnd.end_at`."""
         at = self._position_in_table(committed)
         end = self._next_version(at_ms, at)
         if end is None and committed is not None:

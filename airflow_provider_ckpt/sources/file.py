@@ -39,7 +39,8 @@ from airflow_provider_ckpt.sources.unread import Unread
 from airflow_provider_ckpt.waiting import Condition, FilesRead, FilesWritten
 
 if TYPE_CHECKING:
-    from airflow_provider_ckpt.sources.declared import Access, DeclaredEnd
+    from airflow_provider_ckpt.query.source import Source
+    from airflow_provider_ckpt.sources.open_end import Access
     from airflow_provider_ckpt.storage.store import Store
 
 RECURSIVE = "**"
@@ -58,7 +59,7 @@ class Listed(NamedTuple):
 class End:
     """The files of one directory. Remembers what it has read of the source's log, which grows with the query."""
 
-    def __init__(self, declared: DeclaredEnd, source_id: str, access: Access) -> None:
+    def __init__(self, declared: Source, source_id: str, access: Access) -> None:
         if access.checkpoint is None:
             raise StoreError("the log of a file source is in the checkpoint, which was not given")
         self.source_id = source_id

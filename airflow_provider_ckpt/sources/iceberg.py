@@ -22,19 +22,20 @@ from airflow_provider_ckpt.tables.iceberg_history import History, Snapshot, rows
 from airflow_provider_ckpt.waiting import BatchCommitted, Condition, SnapshotReached
 
 if TYPE_CHECKING:
-    from airflow_provider_ckpt.sources.declared import Access, DeclaredEnd
+    from airflow_provider_ckpt.query.source import Source
+    from airflow_provider_ckpt.sources.open_end import Access
 
 
 class End:
     """The end of one Iceberg table."""
 
-    def __init__(self, declared: DeclaredEnd, source_id: str, access: Access) -> None:
+    def __init__(self, declared: Source, source_id: str, access: Access) -> None:
         self.source_id = source_id
         self.metadata_file = declared.metadata_file
         self.store = access.open_store(declared.directory)
 
     def end_at(self, at_ms: int | None, committed: SourceOffset | None, slack: int = 0) -> Condition:
-        """See :meth:`~airflow_provider_ckpt.sources.declared.SourceEnd.end_at`; snapshots are not counted: no slack."""
+        """See :meth:`~airflow_provider_ckpt.sources.open_end.SourceEnd.end_at`; snapshots are not counted: no slack."""
         if slack:
             raise CheckpointError(
                 f"source {self.source_id} is an Iceberg table, whose lag cannot be counted in records",

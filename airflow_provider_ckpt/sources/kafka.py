@@ -24,19 +24,20 @@ from airflow_provider_ckpt.sources.ask_kafka import KafkaBroker
 from airflow_provider_ckpt.waiting import Condition, OffsetsReached
 
 if TYPE_CHECKING:
-    from airflow_provider_ckpt.sources.declared import Access, DeclaredEnd
+    from airflow_provider_ckpt.query.source import Source
+    from airflow_provider_ckpt.sources.open_end import Access
 
 
 class End:
     """The end of the topics of one Kafka source. Keeps its connection to the broker for the next poll."""
 
-    def __init__(self, declared: DeclaredEnd, source_id: str, access: Access) -> None:
+    def __init__(self, declared: Source, source_id: str, access: Access) -> None:
         self.source_id = source_id
         self.topics = declared.topics
         self.broker = KafkaBroker(declared.location, access.kafka_config)
 
     def end_at(self, at_ms: int | None, committed: SourceOffset | None, slack: int = 0) -> Condition:
-        """See :meth:`~airflow_provider_ckpt.sources.declared.SourceEnd.end_at`.
+        """See :meth:`~airflow_provider_ckpt.sources.open_end.SourceEnd.end_at`.
 
         Partitions that were never written to are left out: the query may not know them yet.
         """

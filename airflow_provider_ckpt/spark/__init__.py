@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Protocol
 
-from airflow_provider_ckpt.checkpoint.spark_confs import parse_spark_version
 from airflow_provider_ckpt.errors import CheckpointError
-from airflow_provider_ckpt.restart.deploy import DeploySpec, declare
+from airflow_provider_ckpt.query.deploy import DeploySpec, declare
+from airflow_provider_ckpt.query.spark_version import parse_spark_version
 
 
 class Rows(Protocol):

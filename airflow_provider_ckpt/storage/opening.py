@@ -13,7 +13,7 @@ from airflow_provider_ckpt.errors import (
     StoreError,
     StoreUnavailableError,
 )
-from airflow_provider_ckpt.storage.secrets import scrub, secrets_of
+from airflow_provider_ckpt.untrusted.secrets import scrub, secrets_of
 
 #: Extras of this package, by the scheme that they open.
 _EXTRAS = {

@@ -54,9 +54,9 @@ from airflow_provider_ckpt.storage.opening import opening_error, require_locatio
 from airflow_provider_ckpt.storage.packed import PackedObjects
 from airflow_provider_ckpt.storage.remove_if import remove_if
 from airflow_provider_ckpt.storage.s3 import Headers, copy_in_s3, delete_in_s3, find_at_once, headers_in_s3, same_s3
-from airflow_provider_ckpt.storage.secrets import scrub, secrets_of
 from airflow_provider_ckpt.storage.stored_object import StoredObject
 from airflow_provider_ckpt.untrusted.limits import CHANGELOG_HEAD_BYTES, most_bytes
+from airflow_provider_ckpt.untrusted.secrets import scrub, secrets_of
 
 #: Objects up to this size are held in memory while they are copied.
 SMALL_BYTES = 8 << 20

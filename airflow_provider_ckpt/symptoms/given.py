@@ -7,6 +7,8 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from airflow_provider_ckpt.query.source import Source
+
 #: Sources in the commands of the runbook, whose brokers, tables and directories are examples or words in capitals.
 _SOURCE = re.compile(r"--source (?P<name>\w+)=(?P<type>\w+)(?::(?P<place>[^\s`]+))?")
 _SINK = re.compile(r"--sink (?P<type>\w+)(?P<uri>\[:URI\]|:[^\s`]+)?")
@@ -17,11 +19,11 @@ class Given:
     """What is said of the query.
 
     Args:
-        sources: Type and place by name or position, such as ``kafka:host:9092/orders`` by ``0``.
+        sources: By name or position.
         sink: Type and URI, such as ``file:s3://lake/orders``; None when it is not said.
     """
 
-    sources: Mapping[str, str] = field(default_factory=dict, hash=False)
+    sources: Mapping[str, Source] = field(default_factory=dict, hash=False)
     sink: str | None = None
 
     def in_place(self, text: str, *, examples: bool = False) -> str:
@@ -36,10 +38,10 @@ class Given:
 
     def _source(self, found: re.Match[str], examples: bool) -> str:
         kind = found["type"]
-        alike = [(name, said) for name, said in self.sources.items() if said.partition(":")[0] == kind]
-        own = next((item for item in alike if item[0] == found["name"]), alike[0] if alike else None)
+        alike = [source for source in self.sources.values() if source.type == kind]
+        own = next((source for source in alike if source.id == found["name"]), alike[0] if alike else None)
         if own is not None:
-            return f"--source {shlex.quote('='.join(own))}"
+            return f"--source {shlex.quote(f'{own.id}={own.text}')}"
         if examples and kind == "kafka" and found["place"]:
             topic = "/TOPIC" if "/" in found["place"] else ""
             return f"--source {shlex.quote(found['name'])}=kafka:HOST:PORT{topic}"

@@ -16,7 +16,7 @@ from airflow_provider_ckpt.checks.inspect import examine
 from airflow_provider_ckpt.checks.state import state_that_is_told
 from airflow_provider_ckpt.codec.closing import CLOSING_VERSION
 from airflow_provider_ckpt.errors import PlanError, StoreError
-from airflow_provider_ckpt.restart.deploy import DeploySpec, declare
+from airflow_provider_ckpt.query.deploy import DeploySpec, declare
 from airflow_provider_ckpt.restart.forecast import forecast
 from airflow_provider_ckpt.restart.gate import forecast_restart
 from airflow_provider_ckpt.restart.judged import not_read
@@ -100,7 +100,7 @@ class _Seen:
         deploy = self.ask.deploy
         is_asked = self.ask.open_store is not None
         sources = () if is_asked and any(source.place for source in deploy.sources or ()) else ("CKPT25", "CKPT26")
-        sink = () if is_asked and deploy.sink is not None and ":" in deploy.sink else ("CKPT14", "CKPT24")
+        sink = () if is_asked and deploy.sink is not None and deploy.sink.location else ("CKPT14", "CKPT24")
         return (*_OUTSIDE, *sources, *sink)
 
 

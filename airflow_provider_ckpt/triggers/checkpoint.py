@@ -15,9 +15,9 @@ from airflow_provider_ckpt.errors import CheckpointError, StoreUnavailableError
 from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook
 from airflow_provider_ckpt.lineage.facts import asset_extra
 from airflow_provider_ckpt.positions.foresee_wait import WaitForesight
-from airflow_provider_ckpt.storage.secrets import scrub
 from airflow_provider_ckpt.triggers.asset_watch import Every, Seen
 from airflow_provider_ckpt.triggers.shared_polls import SharedPoller, poll_pool
+from airflow_provider_ckpt.untrusted.secrets import scrub
 from airflow_provider_ckpt.visible import visible
 from airflow_provider_ckpt.waiting import Condition, SourceEnds, condition_from_dict, start_from_dict
 from airflow_provider_ckpt.waiting.wait import Lost, Pending, Reached, TimedOut, Waiting, outcome

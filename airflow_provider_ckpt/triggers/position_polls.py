@@ -17,8 +17,9 @@ from airflow_provider_ckpt.positions.foresee_losses import LossForecast, foresee
 from airflow_provider_ckpt.positions.lag import SourceLag
 from airflow_provider_ckpt.positions.lag_summary import summary_of
 from airflow_provider_ckpt.positions.read_lag import LagQuestion, read_ahead, read_lag
-from airflow_provider_ckpt.positions.source_options import QueryOptions, option_texts
-from airflow_provider_ckpt.sources.declared import Access
+from airflow_provider_ckpt.query.source import parse_by_id
+from airflow_provider_ckpt.query.source_options import QueryOptions, option_texts
+from airflow_provider_ckpt.sources.open_end import Access
 from airflow_provider_ckpt.times import duration_text
 
 if TYPE_CHECKING:
@@ -122,7 +123,7 @@ class Queries:
             access = hook.access(location, self.kafka_conn_id)
         except CheckpointError as error:
             return error
-        return Opened(view, LagQuestion(self._sources_of(location), options, ages), access)
+        return Opened(view, LagQuestion(parse_by_id(self._sources_of(location)), options, ages), access)
 
     def _sources_of(self, location: str) -> Mapping[str, str]:
         by_checkpoint = any(isinstance(value, Mapping) for value in self.sources.values())

@@ -13,9 +13,9 @@ from airflow.triggers.base import BaseTrigger, TriggerEvent
 
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.errors import CheckpointError, StoreUnavailableError
-from airflow_provider_ckpt.storage.secrets import scrub
 from airflow_provider_ckpt.triggers.position_polls import LagPoll, LossPoll, Polled, PositionPoll, Queries
 from airflow_provider_ckpt.triggers.shared_polls import PollPool, poll_pool
+from airflow_provider_ckpt.untrusted.secrets import scrub
 from airflow_provider_ckpt.visible import visible
 
 #: A line in the log of the triggerer at most so often, seconds: many waits share one process.

@@ -19,9 +19,9 @@ from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.positions.extent import offsets_of
 from airflow_provider_ckpt.positions.strategies import ShiftBy
+from airflow_provider_ckpt.query.sink import parse_sink
 from airflow_provider_ckpt.reset.make import make_reset
 from airflow_provider_ckpt.reset.resolve_kafka import KafkaAim
-from airflow_provider_ckpt.sinks.declared import parse_sink
 from airflow_provider_ckpt.sources.ask_kafka import KafkaBroker
 from airflow_provider_ckpt.storage.store import Store
 from tests.airflow.conftest import HERE, read_run, run, start

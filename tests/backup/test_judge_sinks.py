@@ -6,7 +6,7 @@ import pytest
 
 from airflow_provider_ckpt.backup.judge_sinks import effects_of_restore
 from airflow_provider_ckpt.backup.take import take_backup
-from airflow_provider_ckpt.sinks.declared import parse_sink
+from airflow_provider_ckpt.query.sink import parse_sink
 from airflow_provider_ckpt.storage.store import Store
 from tests.fake_query import FakeQuery
 

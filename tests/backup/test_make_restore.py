@@ -13,7 +13,7 @@ from airflow_provider_ckpt.backup.make_restore import fork_id, make_restore
 from airflow_provider_ckpt.backup.manifest import Manifest
 from airflow_provider_ckpt.backup.take import take_backup
 from airflow_provider_ckpt.cli import run
-from airflow_provider_ckpt.sinks.declared import parse_sink
+from airflow_provider_ckpt.query.sink import parse_sink
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.times import LAST_MS
 

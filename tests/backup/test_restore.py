@@ -19,7 +19,7 @@ from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.checks.inspect import examine
 from airflow_provider_ckpt.cli import run
 from airflow_provider_ckpt.errors import BackupCorruptError, CheckpointError, ObjectExistsError
-from airflow_provider_ckpt.restart.deploy import DeploySpec
+from airflow_provider_ckpt.query.deploy import DeploySpec
 from airflow_provider_ckpt.restart.forecast import forecast
 from airflow_provider_ckpt.storage.store import Store
 from tests.faults import Fault, FaultyStore

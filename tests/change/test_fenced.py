@@ -20,10 +20,10 @@ from airflow_provider_ckpt.errors import CheckpointBusyError, PlanError, StalePl
 from airflow_provider_ckpt.fence.make import find_fence, make_fence, required_fence
 from airflow_provider_ckpt.fence.put_fence import put_fence
 from airflow_provider_ckpt.positions.strategies import ShiftBy
+from airflow_provider_ckpt.query.sink import parse_sink
 from airflow_provider_ckpt.reset.make import make_reset
 from airflow_provider_ckpt.reset.resolve_kafka import KafkaAim
 from airflow_provider_ckpt.rollback.make import make_rollback
-from airflow_provider_ckpt.sinks.declared import parse_sink
 from airflow_provider_ckpt.storage.store import Store
 from tests.fake_query import FakeQuery, after_rollback, read_all
 from tests.faults import Fault, FaultyStore, Kill, calls_to_fail

@@ -18,9 +18,10 @@ from airflow_provider_ckpt.change.undo.make import make_undo
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.cli import run
 from airflow_provider_ckpt.errors import CheckpointBusyError, PlanError
+from airflow_provider_ckpt.query.sink import Sink, parse_sink
 from airflow_provider_ckpt.rollback.make import make_rollback
-from airflow_provider_ckpt.sinks.declared import DeclaredSink, parse_sink, read_marker
 from airflow_provider_ckpt.sinks.memory import MEMORY, remember
+from airflow_provider_ckpt.sinks.read_marker import read_marker
 from airflow_provider_ckpt.storage.store import Store
 from tests.faults import Fault, FaultyStore
 from tests.goldens import EXPECTED
@@ -213,7 +214,7 @@ def test_what_spark_left_fits(goldens, case):
     if not (home / "output" / "_spark_metadata").is_dir():
         return  # of another sink
     checkpoint, output = Store.open(str(home / "checkpoint")), Store.open(str(home / "output"))
-    view, sink = observe(checkpoint), DeclaredSink("file", output.location)
+    view, sink = observe(checkpoint), Sink("file", output.location)
     marker = read_marker(sink, output, view.query_id, view.latest_committed)
     require_fit(checkpoint, None, view, sink, output, marker)
     with pytest.raises(PlanError, match="does not fit"):

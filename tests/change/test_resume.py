@@ -12,10 +12,10 @@ from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.undo.make import make_undo
 from airflow_provider_ckpt.errors import PlanError
+from airflow_provider_ckpt.query.sink import parse_sink
 from airflow_provider_ckpt.report.tables import plan_tables
 from airflow_provider_ckpt.rollback.make import make_rollback
 from airflow_provider_ckpt.salvage.make import make_salvage
-from airflow_provider_ckpt.sinks.declared import parse_sink
 from airflow_provider_ckpt.source_changes.make import make_source_change
 from airflow_provider_ckpt.source_changes.request import parse_change
 from airflow_provider_ckpt.storage.store import Store

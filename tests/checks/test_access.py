@@ -10,7 +10,7 @@ import pytest
 from airflow_provider_ckpt.checkpoint.file_sink_log import SinkLog
 from airflow_provider_ckpt.checks.access import closed_to_the_query
 from airflow_provider_ckpt.checks.inspect import inspect
-from airflow_provider_ckpt.restart.deploy import DeploySpec
+from airflow_provider_ckpt.query.deploy import DeploySpec
 from airflow_provider_ckpt.restart.gate import forecast_restart
 from airflow_provider_ckpt.storage.access import Access
 from airflow_provider_ckpt.storage.drivers import stored_object

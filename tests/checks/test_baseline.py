@@ -13,7 +13,8 @@ from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.checks.baseline import MOVING, Baseline, Fingerprint, fingerprint, parse_baseline
 from airflow_provider_ckpt.checks.findings import SEVERITIES, Finding
 from airflow_provider_ckpt.checks.registry import RULES
-from airflow_provider_ckpt.restart.deploy import DeploySpec, count_of_sources
+from airflow_provider_ckpt.query.deploy import DeploySpec
+from airflow_provider_ckpt.query.source import count_of_sources
 from airflow_provider_ckpt.restart.forecast import forecast
 from airflow_provider_ckpt.storage.store import Store
 from tests.goldens import EXPECTED

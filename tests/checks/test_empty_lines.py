@@ -7,8 +7,8 @@ import pytest
 from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.checks.inspect import inspect
+from airflow_provider_ckpt.query.sink import Sink
 from airflow_provider_ckpt.salvage.make import make_salvage
-from airflow_provider_ckpt.sinks.declared import DeclaredSink
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.symptoms.explain import explain
 from airflow_provider_ckpt.symptoms.judge_cause import judge_causes
@@ -47,7 +47,7 @@ def test_its_remedy_gives_the_entry_back_and_loses_no_batch(name, edit, golden):
     whole = {path: path.read_bytes() for log in ("offsets", "commits") for path in (checkpoint / log).glob("[0-9]*")}
     mutate(checkpoint, [edit])
     stores = Stores(Store.open(str(checkpoint)))
-    plan = make_salvage(stores, sink=DeclaredSink("kafka"))
+    plan = make_salvage(stores, sink=Sink("kafka"))
     assert plan.sink_effect == "exact"
     apply(plan, stores, query_is_stopped=True, quiet_s=0, accept_sink=())
     assert {path: path.read_bytes() for path in whole} == whole
@@ -71,7 +71,7 @@ def test_an_empty_line_in_the_log_of_a_file_source(golden):
     stores = Stores(Store.open(str(checkpoint)))
     (found,) = [item for item in inspect(stores.checkpoint, deep=True) if item.severity == "error"]
     assert (found.code, found.name, found.spark_error) == ("CKPT107", "sources/0/9.compact", "MismatchedInputException")
-    apply(make_salvage(stores, sink=DeclaredSink("kafka")), stores, query_is_stopped=True, quiet_s=0, accept_sink=())
+    apply(make_salvage(stores, sink=Sink("kafka")), stores, query_is_stopped=True, quiet_s=0, accept_sink=())
     assert (checkpoint / "sources/0/9.compact").read_bytes() == whole
 
 

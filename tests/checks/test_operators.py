@@ -8,7 +8,7 @@ import pytest
 
 from airflow_provider_ckpt.checks import operators
 from airflow_provider_ckpt.checks.inspect import examine
-from airflow_provider_ckpt.restart.deploy import DeploySpec
+from airflow_provider_ckpt.query.deploy import DeploySpec
 from airflow_provider_ckpt.restart.forecast import forecast
 from airflow_provider_ckpt.storage.store import Store
 from tests.views import view_of

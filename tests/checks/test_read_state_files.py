@@ -15,7 +15,7 @@ from airflow_provider_ckpt.checks.confs import refused_confs
 from airflow_provider_ckpt.checks.inspect import examine, inspect
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.errors import BackupCorruptError, BatchNotRestorableError
-from airflow_provider_ckpt.restart.deploy import DeploySpec
+from airflow_provider_ckpt.query.deploy import DeploySpec
 from airflow_provider_ckpt.restart.forecast import forecast
 from airflow_provider_ckpt.rollback.make import make_rollback
 from airflow_provider_ckpt.storage.store import Store

@@ -37,7 +37,9 @@ from airflow_provider_ckpt.positions.loss import KafkaSource, Losses, losses
 from airflow_provider_ckpt.positions.table_loss import TableAtRestart
 from airflow_provider_ckpt.positions.unlogged import Unlogged
 from airflow_provider_ckpt.positions.unlogged import findings_of as unlogged_findings
-from airflow_provider_ckpt.restart.deploy import DeclaredSource, DeploySpec
+from airflow_provider_ckpt.query.deploy import DeploySpec
+from airflow_provider_ckpt.query.sink import parse_sink
+from airflow_provider_ckpt.query.source import Source, parse_source
 from airflow_provider_ckpt.restart.forecast import forecast
 from airflow_provider_ckpt.storage.lifecycle import LifecycleRule
 from airflow_provider_ckpt.storage.store import Store
@@ -119,7 +121,7 @@ def of_twins(relation: Relation) -> tuple[Finding, ...]:
 
 def of_delta(table: DeltaTable) -> tuple[Finding, ...]:
     """What is found of a Delta source that has read version 4, with its own batch."""
-    at = TableAtRestart("/c", "0", "delta:/t", 4, SourceOffset(DeltaOffset("t", 5).json), now_ms=0)
+    at = TableAtRestart("/c", "0", parse_source("delta:/t"), 4, SourceOffset(DeltaOffset("t", 5).json), now_ms=0)
     at = replace(at, before=SourceOffset(DeltaOffset("t", 4).json))
     return tuple(findings_of_delta(at, table, stops(at, table)))
 
@@ -135,7 +137,9 @@ def of_iceberg(at: IcebergOffset, *, initial: int = 1, from_ms: int | None = Non
     """What is found of an Iceberg source whose table has deleted after two snapshots, and was rolled back from 9 to 2."""
     made = [Snapshot(number, number - 1, 1_000, "delete" if number == 3 else "append") for number in (4, 3, 2, 1)]
     history = History("/t", "t", tuple(made), {9: Snapshot(9, 2, 1_000, "append")})
-    source = TableAtRestart("/c", "0", "iceberg:/t", 4, SourceOffset(at.json), trigger="availableNow", now_ms=0)
+    source = TableAtRestart(
+        "/c", "0", parse_source("iceberg:/t"), 4, SourceOffset(at.json), trigger="availableNow", now_ms=0
+    )
     skips = Skips(from_ms=from_ms)
     return tuple(losses_of_iceberg(IcebergSource(source, at, None, IcebergOffset(initial, 0), history, skips)))
 
@@ -259,24 +263,24 @@ BY_CODE: dict[str, Shown] = {
         ("error", "offsets/7"), "agg-hdfs", ("confs offsets/{N} none",), DeploySpec(operators=("stateStoreSave",))
     ),
     "CKPT205": Shown(("error", "state/0"), "agg-hdfs", (f"conf offsets/{{N}} {SHUFFLE} '\"1\"'",), DeploySpec()),
-    "CKPT210": Shown(("error", "offsets/4"), deploy=DeploySpec(sources=(DeclaredSource(None),) * 2)),
+    "CKPT210": Shown(("error", "offsets/4"), deploy=DeploySpec(sources=(Source(None),) * 2)),
     "CKPT211": Shown(
         ("error", "offsets/3"),
         "named-sources",
         deploy=DeploySpec(
             confs={SOURCE_EVOLUTION: "true"},
-            sources=tuple(DeclaredSource(name, "file") for name in ("orders", "payments", "refunds")),
+            sources=tuple(Source(name, "file") for name in ("orders", "payments", "refunds")),
         ),
     ),
-    "CKPT212": Shown(("error", "offsets/4"), deploy=DeploySpec(sources=(DeclaredSource("0", "kafka"),))),
+    "CKPT212": Shown(("error", "offsets/4"), deploy=DeploySpec(sources=(Source("0", "kafka"),))),
     "CKPT213": Shown(
         ("error", "offsets/4"),
-        deploy=DeploySpec(confs={SOURCE_EVOLUTION: "true"}, sources=(DeclaredSource("orders", "file"),)),
+        deploy=DeploySpec(confs={SOURCE_EVOLUTION: "true"}, sources=(Source("orders", "file"),)),
     ),
-    "CKPT214": Shown(("error", None), deploy=DeploySpec(sources=(DeclaredSource("orders", "file"),))),
+    "CKPT214": Shown(("error", None), deploy=DeploySpec(sources=(Source("orders", "file"),))),
     "CKPT215": Shown(
         ("warning", None),
-        deploy=DeploySpec(sources=(DeclaredSource("0", "broken"),)),
+        deploy=DeploySpec(sources=(Source("0", "broken"),)),
         package={"broken": "no_such:KIND"},
     ),
     "CKPT220": Shown(("error", "offsets/4"), "offset-log-v2", deploy=DeploySpec((4, 1))),
@@ -288,7 +292,7 @@ BY_CODE: dict[str, Shown] = {
     "CKPT230": Shown(("error", "state"), "agg-hdfs", deploy=DeploySpec(operators=("dedupe",))),
     "CKPT231": Shown(("error", "offsets/3"), "async-progress", deploy=DeploySpec(async_progress=False)),
     "CKPT232": Shown(("warning", "offsets/7"), "agg-rocksdb-v2", deploy=DeploySpec(trigger="realTime")),
-    "CKPT233": Shown(("error", None), deploy=DeploySpec(sink="json:/out", trigger="continuous")),
+    "CKPT233": Shown(("error", None), deploy=DeploySpec(sink=parse_sink("json:/out"), trigger="continuous")),
     "CKPT240": Shown(
         ("warning", "commits/3"),
         "commit-log-v3",
@@ -325,7 +329,9 @@ BY_CODE: dict[str, Shown] = {
     "CKPT258": Shown(
         ("error", "offsets/4"),
         deploy=DeploySpec(),
-        table=(lost_files(TableAtRestart("/c", "0", "delta:/t", 4, SourceOffset("{}"), now_ms=0), 5, ["a"]),),
+        table=(
+            lost_files(TableAtRestart("/c", "0", parse_source("delta:/t"), 4, SourceOffset("{}"), now_ms=0), 5, ["a"]),
+        ),
     ),
     "CKPT259": Shown(
         ("error", "offsets/4"), deploy=DeploySpec(), table=of_delta(replace(_DELTA, schema=DeltaSchema("u", {})))
@@ -343,7 +349,7 @@ BY_CODE: dict[str, Shown] = {
         deploy=DeploySpec(),
         table=(
             *unlogged_findings(
-                TableAtRestart("/c", "0", "file:/in", 4, SourceOffset("{}"), back_to=2, now_ms=0),
+                TableAtRestart("/c", "0", parse_source("file:/in"), 4, SourceOffset("{}"), back_to=2, now_ms=0),
                 Unlogged((("a", 3),)),
                 3,
                 4,
@@ -355,7 +361,7 @@ BY_CODE: dict[str, Shown] = {
         deploy=DeploySpec(),
         table=(
             finding_of_rule(
-                TableAtRestart("/c", "0", "file:/in", 4, SourceOffset("{}"), now_ms=0),
+                TableAtRestart("/c", "0", parse_source("file:/in"), 4, SourceOffset("{}"), now_ms=0),
                 LifecycleRule("old", ""),
                 "in/a",
                 1,

@@ -10,7 +10,7 @@ import pytest
 
 from airflow_provider_ckpt.cli import cli, run
 from airflow_provider_ckpt.cli.absolute_words import PLACES, absolute_words, named_by
-from airflow_provider_ckpt.cli.options import pairs
+from airflow_provider_ckpt.cli.options import SOURCE
 
 #: Metavars of options that name no place. A new option belongs here or to PLACES.
 NO_PLACES = frozenset(
@@ -90,8 +90,8 @@ def test_a_relative_path_is_made_absolute_and_nothing_else_is_changed(monkeypatc
 
 def test_sources_that_findings_name_in_commands_are_absolute(monkeypatch):
     monkeypatch.setattr("os.getcwd", lambda: "/here")
-    told = pairs(["0=file:in/*.json", "1=Delta:t", "2=kafka:broker:9092/orders", "3=iceberg"], "--source")
-    assert [place for _, place in told] == [
+    told = ["0=file:in/*.json", "1=Delta:t", "2=kafka:broker:9092/orders", "3=iceberg"]
+    assert [SOURCE.convert(text, None, None).text for text in told] == [
         "file:/here/in/*.json",
         "delta:/here/t",
         "kafka:broker:9092/orders",

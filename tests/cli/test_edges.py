@@ -14,7 +14,7 @@ import pytest
 from airflow_provider_ckpt.change.journal import history
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.cli import run
-from airflow_provider_ckpt.restart.deploy import parse_conf_file, parse_deploy_file
+from airflow_provider_ckpt.query.deploy import parse_conf_file, parse_deploy_file
 from airflow_provider_ckpt.storage.store import Store
 from tests.fake_query import FakeQuery
 

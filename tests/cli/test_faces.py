@@ -64,9 +64,9 @@ def test_the_width_that_is_asked_for_is_kept_by_tables(ckpt, golden, monkeypatch
 @pytest.mark.parametrize(("command", "said"), [
     (("log", "--source", "7=file"), "the query has no source '7'; it has 0"),
     (("diff", 3, 5, "--source", "orders=file"), "the query has no source 'orders'"),
-    (("log", "--source", "0=fiel"), "source 0 has the unknown type 'fiel'"),
-    (("wait", "--batch", 1, "--source", "0=kafak:host:9092"), "unknown type 'kafak'"),
-    (("rollback", "--to-batch", 1, "--source", "0=fiel"), "unknown type 'fiel'"),
+    (("log", "--source", "0=fiel"), "source 0: unknown source type 'fiel'"),
+    (("wait", "--batch", 1, "--source", "0=kafak:host:9092"), "unknown source type 'kafak'"),
+    (("rollback", "--to-batch", 1, "--source", "0=fiel"), "unknown source type 'fiel'"),
 ])  # fmt: skip
 def test_a_source_that_makes_no_sense_is_a_usage_error(ckpt, golden, command, said):
     code, _, err = ckpt(command[0], golden("file-to-parquet-12"), *command[1:])

@@ -98,7 +98,7 @@ def test_prometheus_gets_metrics(lag, tmp_path):
         ((), "no source was declared"),
         (("--source", "0=rate", "--json", "--format", "text"), "give either --json or --format text"),
         (("--source", "0=rate", "--source-option", "0.limit=5"), "is no option of a source"),
-        (("--source", "0=nothing"), "unknown type 'nothing'"),
+        (("--source", "0=nothing"), "unknown source type 'nothing'"),
     ],
 )
 def test_what_makes_no_sense_is_a_usage_error(lag, options, says):

@@ -48,8 +48,8 @@ def test_the_command_tells_what_was_published(kafka, tmp_path, capsys):
     ("source", "said"),
     [
         ("0=delta:s3://lake/orders", "is not kafka:HOST:PORT"),
-        ("0=broker:9092", "is not a source"),
-        ("0", "not KEY=VALUE"),
+        ("0=broker:9092", "unknown source type 'broker'"),
+        ("0", "is not ID=TYPE[:PLACE]"),
     ],
 )
 def test_a_source_that_is_not_a_broker_is_a_usage_error(source, said, capsys):

@@ -7,11 +7,12 @@ import json
 import pytest
 
 from airflow_provider_ckpt.checkpoint.observe import observe
-from airflow_provider_ckpt.checkpoint.progress import as_declared, source_kind
+from airflow_provider_ckpt.checkpoint.progress import source_kind
 from airflow_provider_ckpt.cli import run
 from airflow_provider_ckpt.plugin.read_checkpoint import declared_types
 from airflow_provider_ckpt.positions.strategies import Scope
-from airflow_provider_ckpt.restart.deploy import DeploySpec, declare
+from airflow_provider_ckpt.query.deploy import DeploySpec, declare
+from airflow_provider_ckpt.query.source import types_said
 from airflow_provider_ckpt.storage.store import Store
 from tests.kafka_checkpoint import commit_batch
 
@@ -49,16 +50,16 @@ def test_so_do_python_a_deploy_file_and_the_pages(checkpoint):
 @pytest.mark.parametrize(
     ("text", "declared"),
     [
-        ("Kafka:H:9092/Orders", "kafka:H:9092/Orders"),
+        ("Kafka:H:9092/Orders", "kafka"),
         ("CLOUDFILES", "cloudFiles"),
-        ("delta:s3://Lake/T", "delta:s3://Lake/T"),
         ("Rate-Micro-Batch", "rate-micro-batch"),
-        ("Nothing:x", "Nothing:x"),
+        ("Nothing:x", "Nothing"),
+        ("{{ params.source }}", "{{ params.source }}"),
         ("", ""),
     ],
 )
 def test_a_type_is_declared_in_any_case(text, declared):
-    assert as_declared(text) == declared
+    assert types_said({"0": text}) == {"0": declared}
 
 
 def test_a_reset_moves_the_topics_that_the_source_is_declared_with():

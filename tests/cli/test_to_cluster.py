@@ -19,7 +19,7 @@ PLACE = "kafka:broker:9092"
         (("csv", "--to-kafka-config", "a=b"), "need --to-cluster"),
         (("startingVersion", "--source", f"0={PLACE}", "--to-cluster", PLACE), "is for --as startingOffsets and csv"),
         (("csv", "--source", f"0={PLACE}", "--to-cluster", "delta:x"), "is not kafka:HOST:PORT"),
-        (("csv", "--source", "0=nothing", "--to-cluster", PLACE), "'nothing' is not a source"),
+        (("csv", "--source", "0=nothing", "--to-cluster", PLACE), "unknown source type 'nothing'"),
     ],
 )
 def test_what_does_not_go_together_is_a_usage_error(tmp_path, capsys, options, says):

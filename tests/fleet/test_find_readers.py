@@ -16,8 +16,8 @@ from airflow_provider_ckpt.codec.iceberg_offset import IcebergOffset
 from airflow_provider_ckpt.fleet import find_readers as module
 from airflow_provider_ckpt.fleet.dropped_output import DroppedOutput
 from airflow_provider_ckpt.fleet.find_readers import find_readers
+from airflow_provider_ckpt.query.sink import parse_sink
 from airflow_provider_ckpt.rollback.make import make_rollback
-from airflow_provider_ckpt.sinks.declared import parse_sink
 from airflow_provider_ckpt.storage.store import Store
 from tests.kafka_checkpoint import commit_batch
 

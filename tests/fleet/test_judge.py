@@ -23,7 +23,7 @@ from airflow_provider_ckpt.errors import CheckpointNotFoundError
 from airflow_provider_ckpt.fleet.find import Found, find_checkpoints
 from airflow_provider_ckpt.fleet.judge import judge_checkpoints
 from airflow_provider_ckpt.fleet.row import row_from_dict
-from airflow_provider_ckpt.restart.deploy import DeploySpec, declare
+from airflow_provider_ckpt.query.deploy import DeploySpec, declare
 from airflow_provider_ckpt.storage.concurrency import in_order
 from airflow_provider_ckpt.storage.store import Store
 from tests.fleets import damage, make_fleet, survey, teams

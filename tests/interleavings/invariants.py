@@ -13,7 +13,7 @@ from airflow_provider_ckpt.backup.manifest import Manifest
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.checks.inspect import examine
 from airflow_provider_ckpt.errors import CheckpointError
-from airflow_provider_ckpt.restart.deploy import DeploySpec
+from airflow_provider_ckpt.query.deploy import DeploySpec
 from airflow_provider_ckpt.restart.forecast import forecast
 from tests.interleavings.query import batches, end_of, rows_in_state
 from tests.interleavings.scheduler import Actor, Run

@@ -7,10 +7,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from airflow_provider_ckpt.checkpoint.spark_confs import SparkVersion
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks.inspect import examine
-from airflow_provider_ckpt.restart.deploy import DeclaredSource, DeploySpec
+from airflow_provider_ckpt.query.deploy import DeploySpec
+from airflow_provider_ckpt.query.sink import parse_sink
+from airflow_provider_ckpt.query.source import Source
+from airflow_provider_ckpt.query.spark_version import SparkVersion
 from airflow_provider_ckpt.restart.forecast import Forecast, forecast
 from airflow_provider_ckpt.storage.store import Store
 
@@ -24,8 +26,8 @@ def deploy_of(case: Case, spark: SparkVersion, home: Path) -> DeploySpec:
     return DeploySpec(
         declared_version=spark,
         confs=deploy_confs(case),
-        sources=tuple(DeclaredSource(name, kind) for name, kind in query.sources.items()),
-        sink=f"file:{home / 'output'}" if query.sink == "parquet" else query.sink,
+        sources=tuple(Source(name, kind) for name, kind in query.sources.items()),
+        sink=parse_sink(f"parquet:{home / 'output'}" if query.sink == "parquet" else query.sink),
         operators=query.operators,
         async_progress=query.asynchronous,
         sink_name=query.sink_name or "",

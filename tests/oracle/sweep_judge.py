@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from airflow_provider_ckpt.checkpoint.spark_confs import SPARK_MAX
+from airflow_provider_ckpt.query.spark_version import SPARK_MAX
 from airflow_provider_ckpt.restart.forecast import Forecast
 
 from .case import BASES, Case

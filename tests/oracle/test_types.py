@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from airflow_provider_ckpt.checks.inspect import examine
-from airflow_provider_ckpt.restart.deploy import DeclaredSource, DeploySpec
+from airflow_provider_ckpt.query.deploy import DeploySpec
+from airflow_provider_ckpt.query.source import Source
 from airflow_provider_ckpt.restart.forecast import forecast
 from airflow_provider_ckpt.storage.store import Store
 
@@ -47,7 +48,7 @@ def test_the_forecast_is_what_spark_did(spark, seen):
     wrong = []
     for name, outcome in OUTCOMES[spark].items():
         written, state, read = name.split(" | ")
-        deploy = DeploySpec(declared_version=spark, sources=(DeclaredSource("0", read),))
+        deploy = DeploySpec(declared_version=spark, sources=(Source("0", read),))
         foretold = forecast(seen[written, state], deploy)
         if foretold.spark_error != outcome["error"]:
             wrong.append(f"{name}: {foretold.spark_error}, Spark: {outcome['error']} ({outcome['message']})")
@@ -56,4 +57,4 @@ def test_the_forecast_is_what_spark_did(spark, seen):
 
 def test_without_a_declared_type_the_forecast_says_that_it_is_not_judged(seen):
     view = seen["rate", "committed"]
-    assert "source types" in forecast(view, DeploySpec(sources=(DeclaredSource("0"),))).unknown
+    assert "source types" in forecast(view, DeploySpec(sources=(Source("0"),))).unknown

@@ -17,8 +17,9 @@ from airflow_provider_ckpt.positions import ask_brokers
 from airflow_provider_ckpt.positions.ask_brokers import Brokers
 from airflow_provider_ckpt.positions.extent import Extent
 from airflow_provider_ckpt.positions.read_lag import LagQuestion, read_ahead, read_lag
+from airflow_provider_ckpt.query.source import parse_by_id
 from airflow_provider_ckpt.sources.ask_kafka import AT_A_TIME, KafkaBroker, batched
-from airflow_provider_ckpt.sources.declared import Access
+from airflow_provider_ckpt.sources.open_end import Access
 from airflow_provider_ckpt.storage.store import Store
 from tests.kafka_checkpoint import commit_batch
 from tests.kafka_lab import Broker, until
@@ -96,7 +97,7 @@ def _has_settled(broker: KafkaBroker, names: Sequence[str]) -> bool:
 
 def query_of(checkpoint: Path, topics: list[str], bootstrap: str):
     commit_batch(checkpoint, 5, {topic: dict.fromkeys(range(PARTITIONS), 0) for topic in topics})
-    return observe(Store.open(str(checkpoint))), LagQuestion({"0": f"kafka:{bootstrap}"})
+    return observe(Store.open(str(checkpoint))), LagQuestion(parse_by_id({"0": f"kafka:{bootstrap}"}))
 
 
 def test_one_query_of_many_topics(large, topics, tmp_path):
@@ -137,7 +138,7 @@ def test_ages_are_asked_for_together_and_a_partition_that_two_queries_read_for_b
     for partition, age_ms in enumerate((60_000, 3_600_000)):
         kafka.produce(topic, 2, partition, timestamp_ms=NOW_MS - age_ms)
     kafka.produce(topic, 1, timestamp_ms=NOW_MS - 5_000)
-    question = LagQuestion({"0": f"kafka:{kafka.bootstrap}"}, ages=True)
+    question = LagQuestion(parse_by_id({"0": f"kafka:{kafka.bootstrap}"}), ages=True)
     queries = []
     for name, first in (("a", 0), ("b", 2), ("c", 2)):
         commit_batch(tmp_path / name, 0, {topic: {0: first, 1: 1, 2: 0}})

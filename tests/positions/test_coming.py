@@ -7,7 +7,9 @@ import pytest
 from airflow_provider_ckpt.documents.positions import NextBatchFields
 from airflow_provider_ckpt.positions.coming import Coming, coming_batch
 from airflow_provider_ckpt.positions.extent import Extent
-from airflow_provider_ckpt.positions.next_batch import AVAILABLE_NOW, ONCE, REAL_TIME, Limits, NextBatch, Outlook
+from airflow_provider_ckpt.positions.next_batch import NextBatch, Outlook
+from airflow_provider_ckpt.query.source_options import Limits
+from airflow_provider_ckpt.query.trigger import AVAILABLE_NOW, ONCE, REAL_TIME
 from tests.json_documents import problems
 
 T0, T1 = ("t", 0), ("t", 1)

@@ -14,11 +14,14 @@ from airflow_provider_ckpt.positions import delta_loss as conditions
 from airflow_provider_ckpt.positions.delta_findings import findings_of, lost_files, lost_later
 from airflow_provider_ckpt.positions.delta_loss import DeltaTable, Stop
 from airflow_provider_ckpt.positions.table_loss import TableAtRestart
+from airflow_provider_ckpt.query.source import parse_source
 from airflow_provider_ckpt.tables.delta_commit import DataFile, DeltaCommit
 from airflow_provider_ckpt.tables.delta_schema import DeltaSchema
 
-AT = TableAtRestart("/c", "0", "delta:/t", 4, SourceOffset(DeltaOffset("t", 5).json), SourceOffset("{}"), now_ms=0)
-FIRST = TableAtRestart("/c", "0", "delta:/t", 0, SourceOffset(DeltaOffset("t", 5).json), now_ms=0)
+AT = TableAtRestart(
+    "/c", "0", parse_source("delta:/t"), 4, SourceOffset(DeltaOffset("t", 5).json), SourceOffset("{}"), now_ms=0
+)
+FIRST = TableAtRestart("/c", "0", parse_source("delta:/t"), 0, SourceOffset(DeltaOffset("t", 5).json), now_ms=0)
 TABLE = DeltaTable(DeltaSchema("t", {}), 7, frozenset(range(2, 8)), {5: DeltaCommit(added=(DataFile("a", 1),))})
 DELETE = DeltaCommit("DELETE", 1_767_225_600_000)
 BEGIN = "_delta_log/00000000000000000005.json of the Delta table /t: version 5"
@@ -119,7 +122,7 @@ def test_rows_of_lost_versions_are_dropped_by_a_rollback_where_there_is_a_batch_
 
 def test_no_finding_has_the_secrets_of_a_declaration():
     """Findings go to logs, XCom and SARIF."""
-    at = replace(AT, place="delta:https://ann:secret@host/t?sig=abcdef")
+    at = replace(AT, source=parse_source("delta:https://ann:secret@host/t?sig=abcdef"))
     stops = [Stop(conditions.ONLY_DELETES, 5, commit=DELETE), Stop(conditions.VERSIONS_GONE, 5)]
     later = lost_later(at, replace(TABLE, newest=3))
     found = [*findings_of(at, TABLE, stops), lost_files(at, 5, ["a"]), later]

@@ -13,6 +13,7 @@ from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.positions import delta_loss as conditions
 from airflow_provider_ckpt.positions.delta_loss import DeltaTable, not_judged, readings, stops
 from airflow_provider_ckpt.positions.table_loss import TableAtRestart
+from airflow_provider_ckpt.query.source import parse_source
 from airflow_provider_ckpt.tables.delta_commit import DataFile, DeltaCommit
 from airflow_provider_ckpt.tables.delta_schema import DeltaSchema
 
@@ -36,7 +37,7 @@ BEFORE, COMMITTED = offset(4), offset(5)
 
 def at(before: SourceOffset | None = BEFORE, committed: SourceOffset = COMMITTED, **told: Any) -> TableAtRestart:
     options = {name.lower(): value for name, value in told.pop("options", {}).items()}
-    return TableAtRestart("/c", "0", "delta:/t", 4, committed, before, options=options, now_ms=0, **told)
+    return TableAtRestart("/c", "0", parse_source("delta:/t"), 4, committed, before, options=options, now_ms=0, **told)
 
 
 def table(

@@ -12,11 +12,14 @@ from airflow_provider_ckpt.positions.delta_findings import findings_of
 from airflow_provider_ckpt.positions.delta_loss import ONLY_DELETES, DeltaTable, Stop
 from airflow_provider_ckpt.positions.delta_reverted import concerns
 from airflow_provider_ckpt.positions.table_loss import TableAtRestart
+from airflow_provider_ckpt.query.source import parse_source
 from airflow_provider_ckpt.tables.delta_commit import RESTORE, DataFile, DeltaCommit
 from airflow_provider_ckpt.tables.delta_restores import Reverted
 from airflow_provider_ckpt.tables.delta_schema import DeltaSchema
 
-AT = TableAtRestart("/c", "0", "delta:/t", 4, SourceOffset(DeltaOffset("t", 3).json), SourceOffset("{}"), now_ms=0)
+AT = TableAtRestart(
+    "/c", "0", parse_source("delta:/t"), 4, SourceOffset(DeltaOffset("t", 3).json), SourceOffset("{}"), now_ms=0
+)
 FILES = DeltaCommit(added=(DataFile("a", 1), DataFile("b", 1)))
 DELETE, RESTORED = DeltaCommit("DELETE", removed={"a": 1}), DeltaCommit(RESTORE, removed={"a": 1})
 SKIPPING = {"skipchangecommits": "true"}

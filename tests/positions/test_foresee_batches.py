@@ -12,7 +12,8 @@ from airflow_provider_ckpt.documents.findings import GateDocument
 from airflow_provider_ckpt.positions.ask_brokers import Brokers
 from airflow_provider_ckpt.positions.foresee_batches import foresee_batches
 from airflow_provider_ckpt.positions.next_batch import Outlook
-from airflow_provider_ckpt.positions.source_options import parse_options
+from airflow_provider_ckpt.query.source import parse_by_id
+from airflow_provider_ckpt.query.source_options import parse_options
 from airflow_provider_ckpt.storage.store import Store
 from tests.json_documents import problems
 from tests.kafka_checkpoint import commit_batch, plan_batch
@@ -35,7 +36,7 @@ def foresee(kafka, tmp_path):
 
     def of(declared, options=(), trigger=None):
         view = observe(Store.open(str(tmp_path)))
-        return foresee_batches(view, declared, parse_options(options, trigger), Brokers({}))
+        return foresee_batches(view, parse_by_id(declared), parse_options(options, trigger), Brokers({}))
 
     return of
 
@@ -44,7 +45,7 @@ def test_each_source_has_its_own_limits_and_the_planned_batch_runs_first(kafka, 
     other = kafka.create()
     kafka.produce(other, 9)
     commit_batch(tmp_path, 0, {topic: {0: 10, 1: 5}}, {other: {0: 0}})
-    place = ("kafka", f"{kafka.bootstrap}/{topic}"), ("kafka", kafka.bootstrap)
+    place = f"kafka:{kafka.bootstrap}/{topic}", f"kafka:{kafka.bootstrap}"
     limit = [("1.maxOffsetsPerTrigger", "4")]
     coming = foresee({"0": place[0], "1": place[1]}, limit).coming
     assert (coming["0"].batch.offsets, coming["0"].outlook) == (20, Outlook(1, 1))
@@ -58,7 +59,7 @@ def test_each_source_has_its_own_limits_and_the_planned_batch_runs_first(kafka, 
 
 def test_what_was_not_declared_is_named(kafka, topic, tmp_path, foresee):
     commit_batch(tmp_path, 0, {topic: {0: 10, 1: 5}}, '{"logOffset":3}', "5")
-    found = foresee({"0": ("kafka", ""), "1": ("file", "")})
+    found = foresee({"0": "kafka", "1": "file:/in"})
     assert found.coming == {}
     assert {name: said.partition(",")[0].partition(" such")[0] for name, said in found.missing.items()} == {
         "0": "Declare the brokers",
@@ -69,7 +70,7 @@ def test_what_was_not_declared_is_named(kafka, topic, tmp_path, foresee):
 
 def test_before_the_first_commit_the_starting_offsets_decide(kafka, topic, tmp_path, foresee):
     plan_batch(tmp_path, 0, {topic: {0: 10, 1: 5}})
-    assert "startingOffsets" in foresee({"0": ("kafka", kafka.bootstrap)}).missing["0"]
+    assert "startingOffsets" in foresee({"0": f"kafka:{kafka.bootstrap}"}).missing["0"]
 
 
 def test_the_gate_says_what_the_next_batch_reads(kafka, topic, tmp_path, capsys, monkeypatch):

@@ -15,8 +15,9 @@ from airflow_provider_ckpt.positions.ask_brokers import Brokers
 from airflow_provider_ckpt.positions.foresee_expiry import expiring, foresee_expiry
 from airflow_provider_ckpt.positions.lag import PartitionLag, SourceLag
 from airflow_provider_ckpt.positions.loss import Losses
-from airflow_provider_ckpt.positions.source_options import QueryOptions
-from airflow_provider_ckpt.sources.declared import Access
+from airflow_provider_ckpt.query.source import parse_by_id
+from airflow_provider_ckpt.query.source_options import QueryOptions
+from airflow_provider_ckpt.sources.open_end import Access
 from airflow_provider_ckpt.storage.store import Store
 from tests.kafka_checkpoint import commit_batch
 
@@ -56,11 +57,18 @@ def test_a_table_has_said_when_it_deletes(left_ms, count):
     assert (len(found.findings), found.unknown) == (count, ("topic ids",))
 
 
-def foresee(place: Any, sources: Mapping[str, str | None]) -> Losses:
+def foresee(place: Any, sources: Mapping[str, str]) -> Losses:
     store, brokers = Store.open(str(place)), Brokers({})
     access = Access(Store.open, store)
     return foresee_expiry(
-        observe(store), sources, QueryOptions(), access, brokers, NOW_MS, lost=Losses(), within_ms=MINUTE_MS
+        observe(store),
+        parse_by_id(sources),
+        QueryOptions(),
+        access,
+        brokers,
+        NOW_MS,
+        lost=Losses(),
+        within_ms=MINUTE_MS,
     )
 
 

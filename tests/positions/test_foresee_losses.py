@@ -10,7 +10,8 @@ from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.positions.foresee_losses import LossForecast, foresee_losses
 from airflow_provider_ckpt.positions.read_lag import LagQuestion
-from airflow_provider_ckpt.sources.declared import Access
+from airflow_provider_ckpt.query.source import parse_by_id
+from airflow_provider_ckpt.sources.open_end import Access
 from airflow_provider_ckpt.storage.store import Store
 from tests.kafka_checkpoint import commit_batch, plan_batch
 
@@ -22,7 +23,7 @@ DAY_MS = 86_400_000
 
 def foresee(checkpoint: Path, **sources: str) -> LossForecast:
     store = Store.open(str(checkpoint))
-    question = LagQuestion({name.removeprefix("s"): text for name, text in sources.items()})
+    question = LagQuestion(parse_by_id({name.removeprefix("s"): text for name, text in sources.items()}))
     return foresee_losses(observe(store), question, {}, Access(Store.open, store), NOW_MS)
 
 

@@ -12,9 +12,11 @@ from airflow_provider_ckpt.checkpoint.progress import Progress
 from airflow_provider_ckpt.cli import run
 from airflow_provider_ckpt.positions.extent import Extent
 from airflow_provider_ckpt.positions.foresee_wait import WaitForesight, together, way_of
-from airflow_provider_ckpt.positions.next_batch import AVAILABLE_NOW, ONCE, REAL_TIME, Limits, next_batch
-from airflow_provider_ckpt.positions.source_options import QueryOptions
-from airflow_provider_ckpt.sources.declared import Access
+from airflow_provider_ckpt.positions.next_batch import next_batch
+from airflow_provider_ckpt.query.source import parse_by_id
+from airflow_provider_ckpt.query.source_options import Limits, QueryOptions
+from airflow_provider_ckpt.query.trigger import AVAILABLE_NOW, ONCE, REAL_TIME
+from airflow_provider_ckpt.sources.open_end import Access
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.waiting import AllOf, AnyOf, BatchCommitted, Idle, Stalled
 from airflow_provider_ckpt.waiting.foreseen import NOTHING, Foreseen
@@ -130,7 +132,7 @@ def test_the_longest_way_of_several_sources_counts():
 )
 def test_the_end_of_a_run_is_the_end_of_a_wait_unless_silence_is_waited_for(condition, trigger, ends_itself):
     foresight = WaitForesight(
-        {"0": "rate"}, QueryOptions(trigger=trigger), Access(lambda location: Store.open(location))
+        parse_by_id({"0": "rate"}), QueryOptions(trigger=trigger), Access(lambda location: Store.open(location))
     )
     assert foresight(condition, Progress(7)) == Foreseen(ends_itself=ends_itself)
 

@@ -16,6 +16,7 @@ from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.positions.iceberg_loss import IcebergSource, expires_ms, losses
 from airflow_provider_ckpt.positions.iceberg_way import Skips
 from airflow_provider_ckpt.positions.table_loss import TableAtRestart
+from airflow_provider_ckpt.query.source import parse_source
 from airflow_provider_ckpt.tables.iceberg_history import Expiry, History, Snapshot
 
 NO_SKIPS = Skips()
@@ -40,7 +41,7 @@ def source(
     ]
     others = {12: Snapshot(12, 2, 2_500, "append", 2), 22: Snapshot(22, 21, 2_500, "append", 2)}
     history = History("/t", "id", tuple(reversed(made)), others, Expiry(max_age_ms=5 * SECOND_MS))
-    at = TableAtRestart("/c", "0", "iceberg:/t", 4, SourceOffset(""), trigger=trigger, now_ms=6_500)
+    at = TableAtRestart("/c", "0", parse_source("iceberg:/t"), 4, SourceOffset(""), trigger=trigger, now_ms=6_500)
     ahead = None if planned is None else IcebergOffset(*planned)
     return IcebergSource(
         at, IcebergOffset(*position), ahead, None if initial is None else IcebergOffset(*initial), history, skips
@@ -153,6 +154,8 @@ def test_when_an_expiry_may_take_what_it_needs(position, initial, trigger, left_
 
 def test_no_command_has_the_secrets_of_a_declaration():
     item = source("aaa", (99, 2))
-    (finding,) = found(replace(item, at=replace(item.at, place="iceberg:https://ann:secret@host/t?sig=abcdef")))
+    (finding,) = found(
+        replace(item, at=replace(item.at, source=parse_source("iceberg:https://ann:secret@host/t?sig=abcdef")))
+    )
     assert "--source '0=iceberg:https://ann@host/t?sig=***'" in finding.commands[0]
     assert "secret" not in str(finding) and "abcdef" not in str(finding)

@@ -23,7 +23,8 @@ from airflow_provider_ckpt.positions.foresee_losses import LossForecast, foresee
 from airflow_provider_ckpt.positions.judge_tables import judge_tables
 from airflow_provider_ckpt.positions.read_lag import LagQuestion
 from airflow_provider_ckpt.positions.table_loss import SOURCE_OPTIONS, TableLosses
-from airflow_provider_ckpt.sources.declared import Access
+from airflow_provider_ckpt.query.source import parse_by_id
+from airflow_provider_ckpt.sources.open_end import Access
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.tables import delta
 from tests.goldens import unpack
@@ -49,7 +50,9 @@ def played(tmp_path_factory, pytestconfig) -> dict[str, Played]:
 def judge(case: Played, options: Mapping[str, str] | None = None, now_ms: int = 0) -> TableLosses:
     store = Store.open(str(case.checkpoint))
     said = {f"0.{option}": value for option, value in (case.options if options is None else options).items()}
-    return judge_tables(observe(store), {"0": f"delta:{case.table}"}, said, Access(Store.open, store), now_ms)
+    return judge_tables(
+        observe(store), parse_by_id({"0": f"delta:{case.table}"}), said, Access(Store.open, store), now_ms
+    )
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -195,7 +198,7 @@ def test_a_table_that_lost_versions_is_named_where_spark_notices_nothing(tmp_pat
     for batch_id in range(2):
         commit_batch(tmp_path, batch_id, offset)
     store = Store.open(str(tmp_path))
-    found = judge_tables(observe(store), {"0": f"delta:{case.table}"}, {}, Access(Store.open, store), 0)
+    found = judge_tables(observe(store), parse_by_id({"0": f"delta:{case.table}"}), {}, Access(Store.open, store), 0)
     (finding,) = found.findings
     assert (finding.code, finding.spark_error) == ("CKPT257", None)
     assert "never reads the rows of versions 2 to 3" in finding.message
@@ -268,7 +271,7 @@ def test_a_table_says_how_long_its_log_is_kept(tmp_path, text, left_ms):
     store = Store.open(str(tmp_path / "c"))
     found = judge_tables(
         observe(store),
-        {"0": f"delta:{tmp_path / 't'}"},
+        parse_by_id({"0": f"delta:{tmp_path / 't'}"}),
         {"0.ignoreDeletes": "false"},
         Access(Store.open, store),
         101 * DAY_MS,
@@ -281,7 +284,9 @@ def test_an_offset_of_another_source_is_refused(tmp_path, played):
     commit_batch(tmp_path, 0, '{"t":{"0":1}}')
     store = Store.open(str(tmp_path))
     with pytest.raises(StoreError, match="source 0 is not a Delta source"):
-        judge_tables(observe(store), {"0": f"delta:{played['one batch'].table}"}, {}, Access(Store.open, store), 0)
+        judge_tables(
+            observe(store), parse_by_id({"0": f"delta:{played['one batch'].table}"}), {}, Access(Store.open, store), 0
+        )
 
 
 # --- who asks --------------------------------------------------------------------------------------------------------
@@ -307,7 +312,7 @@ def test_an_option_that_allows_it_opens_the_gate(played, capsys):
 
 def foresee(case: Played, now_ms: int) -> LossForecast:
     store = Store.open(str(case.checkpoint))
-    question = LagQuestion({"0": f"delta:{case.table}", "1": "rate"})
+    question = LagQuestion(parse_by_id({"0": f"delta:{case.table}", "1": "rate"}))
     return foresee_losses(observe(store), question, {}, Access(Store.open, store), now_ms)
 
 

@@ -11,7 +11,8 @@ from airflow_provider_ckpt.errors import CheckpointError, StoreError
 from airflow_provider_ckpt.positions import judge_file
 from airflow_provider_ckpt.positions.judge_tables import judge_tables
 from airflow_provider_ckpt.positions.table_loss import TableLosses
-from airflow_provider_ckpt.sources.declared import Access
+from airflow_provider_ckpt.query.source import parse_by_id
+from airflow_provider_ckpt.sources.open_end import Access
 from airflow_provider_ckpt.storage.lifecycle import LifecycleRule
 from airflow_provider_ckpt.storage.store import Store
 from tests.kafka_checkpoint import commit_batch
@@ -42,7 +43,7 @@ def judge(tmp_path, s3_store, monkeypatch):
         monkeypatch.setattr(judge_file, "lifecycle_rules", told)
         store = Store.open(str(tmp_path))
         access = Access(lambda location: files, store)
-        return judge_tables(observe(store), {"0": f"file:{files.location}"}, {}, access, now_ms)
+        return judge_tables(observe(store), parse_by_id({"0": f"file:{files.location}"}), {}, access, now_ms)
 
     return ask
 
@@ -90,13 +91,15 @@ def test_other_stores_are_not_judged(tmp_path):
     commit_batch(tmp_path, 0, '{"logOffset":-1}')
     store = Store.open(str(tmp_path))
     access = Access(lambda location: Store.open("memory://lake/in"), store)
-    assert judge_tables(observe(store), {"0": "file:memory://lake/in"}, {}, access, 0).unknown == ("lifecycle rules",)
+    assert judge_tables(observe(store), parse_by_id({"0": "file:memory://lake/in"}), {}, access, 0).unknown == (
+        "lifecycle rules",
+    )
     disk = Access(Store.open, store)
-    assert judge_tables(observe(store), {"0": f"file:{tmp_path}"}, {}, disk, 0) == TableLosses()
+    assert judge_tables(observe(store), parse_by_id({"0": f"file:{tmp_path}"}), {}, disk, 0) == TableLosses()
 
 
 def test_another_source_is_refused(tmp_path):
     commit_batch(tmp_path, 0, {"orders": {"0": 1}})
     store = Store.open(str(tmp_path))
     with pytest.raises(CheckpointError, match="source 0 is not a file source"):
-        judge_tables(observe(store), {"0": f"file:{tmp_path}"}, {}, Access(Store.open, store), 0)
+        judge_tables(observe(store), parse_by_id({"0": f"file:{tmp_path}"}), {}, Access(Store.open, store), 0)

@@ -32,9 +32,10 @@ from airflow_provider_ckpt.positions.iceberg_way import Skips, Stop, StoppedErro
 from airflow_provider_ckpt.positions.judge_tables import judge_tables
 from airflow_provider_ckpt.positions.read_lag import LagQuestion
 from airflow_provider_ckpt.positions.table_loss import SOURCE_OPTIONS, TableAtRestart, TableLosses
-from airflow_provider_ckpt.restart.deploy import DeploySpec, declare
+from airflow_provider_ckpt.query.deploy import DeploySpec, declare
+from airflow_provider_ckpt.query.source import parse_by_id, parse_source
 from airflow_provider_ckpt.restart.gate import forecast_restart
-from airflow_provider_ckpt.sources.declared import Access
+from airflow_provider_ckpt.sources.open_end import Access
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.tables.iceberg import read_history
 from airflow_provider_ckpt.tables.iceberg_history import MAX_AGE_MS, History
@@ -108,7 +109,13 @@ def source_of(case: Played, trigger: str | None) -> IcebergSource:
     initial = checkpoint / "sources" / "0" / "offsets" / "0"
     return IcebergSource(
         TableAtRestart(
-            "/checkpoint", "0", "iceberg:/table", committed, SourceOffset(""), trigger=trigger, now_ms=NOW_MS
+            "/checkpoint",
+            "0",
+            parse_source("iceberg:/table"),
+            committed,
+            SourceOffset(""),
+            trigger=trigger,
+            now_ms=NOW_MS,
         ),
         offset_in(checkpoint / "offsets" / str(committed)),
         offset_in(checkpoint / "offsets" / str(planned)) if planned > committed else None,
@@ -235,7 +242,7 @@ def cases(tmp_path):
 
 def judged(home, options=DECLARED, trigger=None, now_ms: int = 0) -> TableLosses:
     checkpoint = Store.open(str(home / "checkpoint"))
-    places, access = {"0": f"iceberg:{home / 'table'}"}, Access(Store.open, checkpoint)
+    places, access = parse_by_id({"0": f"iceberg:{home / 'table'}"}), Access(Store.open, checkpoint)
     return judge_tables(observe(checkpoint), places, options, access, now_ms, trigger)
 
 
@@ -302,7 +309,7 @@ def test_the_sensor_is_told_when_an_expiry_may_take_the_position(cases):
     checkpoint = Store.open(str(home / "checkpoint"))
     foreseen = foresee_losses(
         observe(checkpoint),
-        LagQuestion({"0": f"iceberg:{home / 'table'}"}),
+        LagQuestion(parse_by_id({"0": f"iceberg:{home / 'table'}"})),
         DECLARED,
         Access(Store.open, checkpoint),
         now_ms,
@@ -313,7 +320,10 @@ def test_the_sensor_is_told_when_an_expiry_may_take_the_position(cases):
 
 def test_the_sensor_leaves_alone_what_only_another_trigger_stops_at(cases):
     home = cases / "initial_expired"
-    checkpoint, question = Store.open(str(home / "checkpoint")), LagQuestion({"0": f"iceberg:{home / 'table'}"})
+    checkpoint, question = (
+        Store.open(str(home / "checkpoint")),
+        LagQuestion(parse_by_id({"0": f"iceberg:{home / 'table'}"})),
+    )
     foreseen = foresee_losses(observe(checkpoint), question, DECLARED, Access(Store.open, checkpoint), 0)
     assert [finding.severity for finding in foreseen.findings] == ["warning"]
     assert not foreseen.is_within(0)

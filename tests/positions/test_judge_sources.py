@@ -10,9 +10,14 @@ from airflow_provider_ckpt.positions.extent import Extent
 from airflow_provider_ckpt.positions.judge_sources import can_lose, judge_sources
 from airflow_provider_ckpt.positions.loss import Losses
 from airflow_provider_ckpt.positions.table_loss import TableLosses
-from airflow_provider_ckpt.sources.declared import Access
+from airflow_provider_ckpt.query.source import parse_source
+from airflow_provider_ckpt.sources.open_end import Access
 from airflow_provider_ckpt.storage.store import Store
 from tests.kafka_checkpoint import commit_batch, plan_batch, write_initial_offset
+
+
+def declared(sources):
+    return {source_id: parse_source(text or "", source_id) for source_id, text in sources.items()}
 
 
 @pytest.fixture
@@ -30,7 +35,7 @@ def judge(tmp_path, monkeypatch):
         access = Access(Store.open, store, config or {})
         brokers = ask_brokers.Brokers(access.kafka_config)
         ids = {f"0/{name}": topic_id for name, topic_id in known_ids.items()}
-        return judge_sources(observe(store), sources, {}, access, brokers, 0, known_ids=ids)
+        return judge_sources(observe(store), declared(sources), {}, access, brokers, 0, known_ids=ids)
 
     return ask
 
@@ -72,7 +77,7 @@ def test_a_query_without_a_position_has_nothing_to_lose(tmp_path):
     write_initial_offset(tmp_path, "1", {"t": {0: 0}})
     for name in ("offsets", "commits"):
         (tmp_path / name).mkdir()
-    sources = {"0": "kafka", "1": "kafka", "2": "delta"}
+    sources = declared({"0": "kafka", "1": "kafka", "2": "delta"})
     assert can_lose(observe(Store.open(str(tmp_path))), sources) == ("1",), "it has written down where it begins"
     plan_batch(tmp_path, 0, "{}", "{}", "{}", "{}")
     assert can_lose(observe(Store.open(str(tmp_path))), sources) == ("0", "1", "2", "3")

@@ -8,11 +8,15 @@ from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.positions import judge_delta
 from airflow_provider_ckpt.positions.judge_tables import is_judged, judge_tables
 from airflow_provider_ckpt.positions.table_loss import TableAtRestart, TableLosses
-from airflow_provider_ckpt.sources.declared import Access
+from airflow_provider_ckpt.query.source import parse_source
+from airflow_provider_ckpt.sources.open_end import Access
 from airflow_provider_ckpt.storage.store import Store
 from tests.kafka_checkpoint import commit_batch, plan_batch
 
-PLACES = {"0": "delta:/lake/orders", "1": "kafka:h:9092", "2": "rate"}
+PLACES = {
+    source_id: parse_source(text, source_id)
+    for source_id, text in {"0": "delta:/lake/orders", "1": "kafka:h:9092", "2": "rate"}.items()
+}
 
 
 @pytest.fixture
@@ -39,7 +43,7 @@ def test_a_table_is_asked_with_the_offsets_around_the_start(tmp_path, asked):
     (at,) = asked
     offsets = [offset and offset.json for offset in (at.before, at.committed, at.planned)]
     assert offsets == [None, '{"v":2}', '{"v":3}'], "with a batch in flight, nobody asks for the one before"
-    assert (at.checkpoint, at.source_id, at.place, at.batch_id) == (str(tmp_path), "0", "delta:/lake/orders", 2)
+    assert (at.checkpoint, at.source_id, at.source.text, at.batch_id) == (str(tmp_path), "0", "delta:/lake/orders", 2)
     assert (at.options, at.now_ms, at.trigger) == ({"skipchangecommits": "true"}, 7, "availableNow")
 
 
@@ -87,4 +91,4 @@ def test_an_option_that_is_not_known_is_an_error(tmp_path, asked):
     ],
 )
 def test_a_type_and_a_place_are_needed(place, answer):
-    assert is_judged(place) is answer
+    assert is_judged(parse_source(place)) is answer

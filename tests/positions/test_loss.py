@@ -9,7 +9,7 @@ import pytest
 
 from airflow_provider_ckpt.positions.extent import Extent, Partition
 from airflow_provider_ckpt.positions.loss import KafkaSource, losses
-from airflow_provider_ckpt.positions.source_options import SourceOptions
+from airflow_provider_ckpt.query.source_options import SourceOptions
 
 GONE, CHANGED = "KAFKA_DATA_LOSS.COULD_NOT_READ_OFFSET_RANGE", "KAFKA_DATA_LOSS.PARTITION_OFFSET_CHANGED"
 DELETED = "KAFKA_DATA_LOSS.PARTITIONS_DELETED"

@@ -8,15 +8,9 @@ from hypothesis import strategies as st
 
 from airflow_provider_ckpt.positions import next_batch as module
 from airflow_provider_ckpt.positions.extent import Extent
-from airflow_provider_ckpt.positions.next_batch import (
-    AVAILABLE_NOW,
-    DEFAULT_DELAY_MS,
-    ONCE,
-    Limits,
-    Outlook,
-    batches_until,
-    next_batch,
-)
+from airflow_provider_ckpt.positions.next_batch import Outlook, batches_until, next_batch
+from airflow_provider_ckpt.query.source_options import DEFAULT_DELAY_MS, Limits
+from airflow_provider_ckpt.query.trigger import AVAILABLE_NOW, ONCE
 
 
 def extent(*latest: int, earliest: tuple[int, ...] = ()) -> Extent:

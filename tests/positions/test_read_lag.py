@@ -7,8 +7,9 @@ import pytest
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.errors import CheckpointError, StoreError
 from airflow_provider_ckpt.positions.read_lag import LagQuestion, SourceLag, read_lag
-from airflow_provider_ckpt.positions.source_options import parse_options
-from airflow_provider_ckpt.sources.declared import Access
+from airflow_provider_ckpt.query.source import parse_by_id
+from airflow_provider_ckpt.query.source_options import parse_options
+from airflow_provider_ckpt.sources.open_end import Access
 from airflow_provider_ckpt.storage.store import Store
 from tests.kafka_checkpoint import commit_batch, plan_batch
 
@@ -23,7 +24,7 @@ def lag(tmp_path):
     def ask(options: tuple[tuple[str, str], ...] = (), *, ages: bool = False, **sources: str) -> dict[str, SourceLag]:
         store = Store.open(str(tmp_path / "checkpoint"))
         declared = {name.removeprefix("s"): text for name, text in sources.items()}
-        question = LagQuestion(declared, parse_options(options), ages)
+        question = LagQuestion(parse_by_id(declared), parse_options(options), ages)
         found = read_lag(observe(store), question, Access(Store.open, store), NOW_MS)
         return {source.source_id: source for source in found}
 

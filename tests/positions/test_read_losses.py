@@ -16,6 +16,7 @@ from airflow_provider_ckpt.positions import read_losses as module
 from airflow_provider_ckpt.positions.ask_brokers import Brokers
 from airflow_provider_ckpt.positions.extent import Extent
 from airflow_provider_ckpt.positions.read_losses import read_losses
+from airflow_provider_ckpt.query.source import parse_by_id
 from airflow_provider_ckpt.storage.store import Store
 from tests.kafka_checkpoint import BEGAN_MS, commit_batch, plan_batch, write_initial_offset
 
@@ -109,14 +110,18 @@ def test_a_first_reading_of_the_ids_that_agrees_with_the_checkpoint_is_a_judgeme
     monkeypatch.setattr(ask_brokers, "read_extent", lambda *_: extent)
     monkeypatch.setattr(ask_brokers.Brokers, "firsts", lambda _, servers, asked: {at: firsts[at] for at in asked})
     commit_batch(tmp_path, 1, {"t": {number: 10 for _, number in firsts}})
-    lost = module.read_losses(observe(Store.open(str(tmp_path))), {"0": "a:1/t"}, {}, {}, ask_brokers.Brokers({}))
+    lost = module.read_losses(
+        observe(Store.open(str(tmp_path))), parse_by_id({"0": "kafka:a:1/t"}), {}, {}, ask_brokers.Brokers({})
+    )
     assert (lost.unknown == ()) == is_judged
 
 
 def test_where_nothing_of_a_topic_was_read_nothing_of_it_is_lost(tmp_path, monkeypatch):
     monkeypatch.setattr(ask_brokers, "read_extent", lambda *_: Extent({"t": "id"}, {("t", 0): 0}, {("t", 0): 30}))
     commit_batch(tmp_path, 1, {"t": {0: 0}})
-    lost = module.read_losses(observe(Store.open(str(tmp_path))), {"0": "a:1/t"}, {}, {}, ask_brokers.Brokers({}))
+    lost = module.read_losses(
+        observe(Store.open(str(tmp_path))), parse_by_id({"0": "kafka:a:1/t"}), {}, {}, ask_brokers.Brokers({})
+    )
     assert lost.unknown == ()
 
 
@@ -141,7 +146,9 @@ def test_topics_of_one_name_in_two_clusters_are_two_topics(tmp_path, monkeypatch
     view = observe(Store.open(str(tmp_path)))
 
     def lost(known: dict[str, str]) -> module.Losses:
-        return module.read_losses(view, {"0": "a:1/t", "1": "b:1/t"}, {}, known, ask_brokers.Brokers({}))
+        return module.read_losses(
+            view, parse_by_id({"0": "kafka:a:1/t", "1": "kafka:b:1/t"}), {}, known, ask_brokers.Brokers({})
+        )
 
     monkeypatch.setattr(ask_brokers.Brokers, "firsts", lambda *_: {("t", 0): None})
     seen = lost({})
@@ -173,7 +180,7 @@ def test_an_offset_that_is_none_of_kafkas_is_an_error_that_names_the_checkpoint(
     commit_batch(tmp_path / "checkpoint", 0, '{"logOffset":3}')
     view = observe(Store.open(str(tmp_path / "checkpoint")))
     with pytest.raises(CheckpointError, match=f"{tmp_path}/checkpoint: source 0 is not a Kafka source"):
-        read_losses(view, {"0": "h:1/orders"}, {}, {}, Brokers({}))
+        read_losses(view, parse_by_id({"0": "kafka:h:1/orders"}), {}, {}, Brokers({}))
 
 
 def test_a_source_that_nobody_was_asked_about_is_named(kafka, tmp_path, gate):

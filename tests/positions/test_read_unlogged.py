@@ -11,7 +11,8 @@ from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.cli import run
 from airflow_provider_ckpt.positions.judge_tables import judge_tables
 from airflow_provider_ckpt.positions.table_loss import TableLosses
-from airflow_provider_ckpt.sources.declared import Access
+from airflow_provider_ckpt.query.source import parse_by_id
+from airflow_provider_ckpt.sources.open_end import Access
 from airflow_provider_ckpt.storage.store import Store
 from tests.forgotten_reader import drop, make_lake
 from tests.kafka_checkpoint import commit_batch, plan_batch
@@ -24,7 +25,7 @@ def lake(tmp_path):
 
 def judged(lake: Path, place: str = "orders") -> TableLosses:
     store = Store.open(str(lake / "totals"))
-    return judge_tables(observe(store), {"0": f"file:{lake}/{place}"}, {}, Access(Store.open, store), 0)
+    return judge_tables(observe(store), parse_by_id({"0": f"file:{lake}/{place}"}), {}, Access(Store.open, store), 0)
 
 
 @pytest.mark.parametrize("command", ["check", "gate"])

@@ -18,11 +18,13 @@ from airflow_provider_ckpt.codec.kafka_offset import offsets_of
 from airflow_provider_ckpt.positions.coming import Coming, coming_batch
 from airflow_provider_ckpt.positions.extent import Extent, Partition
 from airflow_provider_ckpt.positions.foresee_wait import WaitForesight
-from airflow_provider_ckpt.positions.next_batch import AVAILABLE_NOW, ONCE, Limits, next_batch
+from airflow_provider_ckpt.positions.next_batch import next_batch
 from airflow_provider_ckpt.positions.read_extent import read_extent
-from airflow_provider_ckpt.positions.source_options import parse_options
+from airflow_provider_ckpt.query.source import parse_by_id
+from airflow_provider_ckpt.query.source_options import Limits, parse_options
+from airflow_provider_ckpt.query.trigger import AVAILABLE_NOW, ONCE
 from airflow_provider_ckpt.sources.ask_kafka import KafkaBroker
-from airflow_provider_ckpt.sources.declared import Access, DeclaredEnds
+from airflow_provider_ckpt.sources.open_end import Access, DeclaredEnds
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.waiting import SourceEndReached
 from airflow_provider_ckpt.waiting.foreseen import ENDED_MS
@@ -222,7 +224,7 @@ def test_a_wait_beside_a_query_that_leaves_a_tail_says_so_and_ends(session, kafk
     query = Query(session, kafka, tmp_path / "checkpoint", [kafka.create()])
     kafka.produce(query.topics[0], 30)
     limits = Limits(25, 20, trigger=AVAILABLE_NOW)
-    sources = {"0": f"kafka:{kafka.bootstrap}/{query.topics[0]}"}
+    sources = parse_by_id({"0": f"kafka:{kafka.bootstrap}/{query.topics[0]}"})
     said = parse_options([("0.minOffsetsPerTrigger", "20"), ("0.maxOffsetsPerTrigger", "25")], AVAILABLE_NOW)
     access = Access(lambda location: Store.open(location))
     foresight, ends = WaitForesight(sources, said, access), DeclaredEnds(sources, access)

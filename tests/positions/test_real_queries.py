@@ -13,6 +13,7 @@ import pytest
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.positions.ask_brokers import Brokers
 from airflow_provider_ckpt.positions.read_losses import read_losses
+from airflow_provider_ckpt.query.source import Source
 from airflow_provider_ckpt.storage.store import Store
 from tests.kafka_checkpoint import commit_batch, plan_batch
 
@@ -78,7 +79,7 @@ class Loss:
         said = {"0.failOnDataLoss": str(fails).lower(), **pattern, **own}
         place = self.kafka.bootstrap + ("" if pattern else f"/{self.subscribes}")
         view = observe(Store.open(str(self.checkpoint)))
-        found = read_losses(view, {"0": place}, said, {}, Brokers({})).findings
+        found = read_losses(view, {"0": Source("0", "kafka", place)}, said, {}, Brokers({})).findings
         told = next((finding.spark_error for finding in found if finding.spark_error), None)
         subscription = "subscribePattern" if pattern else "subscribe"
         wanted = {

@@ -16,8 +16,8 @@ from typing import Any
 from airflow_provider_ckpt.change.facts import batch_of, is_table
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.codec.layout import main_name
+from airflow_provider_ckpt.query.sink import Sink
 from airflow_provider_ckpt.repartition import repartition
-from airflow_provider_ckpt.sinks.declared import DeclaredSink
 from airflow_provider_ckpt.storage.store import Store
 
 GOLDEN = "repartition-2-to-4"
@@ -104,9 +104,9 @@ class Case:
         return Stores(Store.open(str(self.checkpoint)), Store.open(str(self.output)))
 
     @property
-    def sink(self) -> DeclaredSink:
+    def sink(self) -> Sink:
         """What its output is."""
-        return DeclaredSink("file", str(self.output))
+        return Sink("file", str(self.output))
 
     def files(self) -> dict[str, bytes]:
         """Every file of the checkpoint."""

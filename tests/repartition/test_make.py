@@ -8,8 +8,8 @@ import pytest
 
 from airflow_provider_ckpt.change.plan_difference import difference
 from airflow_provider_ckpt.errors import CheckpointError, PlanError
+from airflow_provider_ckpt.query.sink import Sink
 from airflow_provider_ckpt.repartition.make import make_repartition, make_repartition_again
-from airflow_provider_ckpt.sinks.declared import DeclaredSink
 from tests.repartition.forged_spark import PARTITIONS
 
 
@@ -28,9 +28,9 @@ def test_a_file_sink_of_another_query_is_refused(case, tmp_path):
     (tmp_path / "other" / "_spark_metadata").mkdir(parents=True)
     stores = replace(case.stores, sink=case.stores.checkpoint.at(str(tmp_path / "other")))
     with pytest.raises(CheckpointError):
-        make_repartition(stores, PARTITIONS, sink=DeclaredSink("file", str(tmp_path / "other")))
+        make_repartition(stores, PARTITIONS, sink=Sink("file", str(tmp_path / "other")))
 
 
 def test_a_sink_that_remembers_nothing_needs_no_step(case):
-    plan = make_repartition(replace(case.stores, sink=None), PARTITIONS, sink=DeclaredSink("kafka"))
+    plan = make_repartition(replace(case.stores, sink=None), PARTITIONS, sink=Sink("kafka"))
     assert (len(plan.actions), plan.sink, plan.sink_effect) == (1, "", "exact")

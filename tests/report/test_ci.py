@@ -17,8 +17,8 @@ from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.checks.findings import SEVERITIES, Finding
 from airflow_provider_ckpt.checks.registry import RULES
 from airflow_provider_ckpt.errors import CheckpointNotFoundError, StoreUnavailableError
+from airflow_provider_ckpt.query.deploy import DeploySpec
 from airflow_provider_ckpt.report.ci import Judged, artifact_uri, json_text, junit_text, plain_text, sarif_text
-from airflow_provider_ckpt.restart.deploy import DeploySpec
 from airflow_provider_ckpt.restart.forecast import Forecast, forecast
 from airflow_provider_ckpt.storage.store import Store
 from tests.sarif import valid_run

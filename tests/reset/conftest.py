@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from airflow_provider_ckpt.sinks.declared import DeclaredSink, parse_sink
+from airflow_provider_ckpt.query.sink import Sink, parse_sink
 from airflow_provider_ckpt.storage.store import Store
 from tests.kafka_query import KafkaQuery
 
@@ -32,10 +32,10 @@ def target(tmp_path: Path) -> Store:
 
 
 @pytest.fixture
-def files(tmp_path: Path) -> Callable[[int], list[tuple[DeclaredSink, Store]]]:
+def files(tmp_path: Path) -> Callable[[int], list[tuple[Sink, Store]]]:
     """A file sink that has seen some batches."""
 
-    def sink(last: int) -> list[tuple[DeclaredSink, Store]]:
+    def sink(last: int) -> list[tuple[Sink, Store]]:
         log = tmp_path / "out" / "_spark_metadata"
         log.mkdir(parents=True, exist_ok=True)
         for batch in range(last + 1):

@@ -13,9 +13,9 @@ from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.positions.extent import Extent, Partition, offsets_of
 from airflow_provider_ckpt.positions.read_extent import read_extent
 from airflow_provider_ckpt.positions.strategies import Scope
+from airflow_provider_ckpt.query.sink import Sink, parse_sink
 from airflow_provider_ckpt.reset.make import make_reset
 from airflow_provider_ckpt.reset.resolve_kafka import KafkaAim
-from airflow_provider_ckpt.sinks.declared import DeclaredSink, parse_sink
 from airflow_provider_ckpt.sources.ask_kafka import KafkaBroker
 from airflow_provider_ckpt.storage.store import Store
 from tests.kafka_lab import Broker
@@ -144,7 +144,7 @@ class MovedQuery:
         return Stores(self.store, sink=Store.open(str(self.out)) if self.case.sink == "file" else None)
 
     @property
-    def sink(self) -> DeclaredSink:
+    def sink(self) -> Sink:
         """As it is declared."""
         return parse_sink(f"file:{self.out}" if self.case.sink == "file" else self.case.sink)
 

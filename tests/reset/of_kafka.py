@@ -9,9 +9,9 @@ from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.positions.extent import offsets_of
 from airflow_provider_ckpt.positions.strategies import Strategy, parse_scope
+from airflow_provider_ckpt.query.sink import parse_sink
 from airflow_provider_ckpt.reset.make import make_reset
 from airflow_provider_ckpt.reset.resolve_kafka import KafkaAim
-from airflow_provider_ckpt.sinks.declared import parse_sink
 from airflow_provider_ckpt.storage.store import Store
 from tests.reset.kafka_query import KafkaQuery, broker_of
 

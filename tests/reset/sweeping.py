@@ -13,9 +13,9 @@ from airflow_provider_ckpt.checkpoint.find_records import records_of
 from airflow_provider_ckpt.checks.inspect import inspect
 from airflow_provider_ckpt.errors import PlanError
 from airflow_provider_ckpt.positions.strategies import ShiftBy
+from airflow_provider_ckpt.query.sink import parse_sink
 from airflow_provider_ckpt.reset.make import make_reset
 from airflow_provider_ckpt.reset.resolve_kafka import KafkaAim
-from airflow_provider_ckpt.sinks.declared import parse_sink
 from airflow_provider_ckpt.storage.store import Store
 from tests.fake_query import read_all
 from tests.faults import Fault, FaultyStore

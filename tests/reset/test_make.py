@@ -16,10 +16,10 @@ from airflow_provider_ckpt.checks.inspect import inspect
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.errors import CheckpointError, PlanError
 from airflow_provider_ckpt.positions.strategies import ShiftBy, ToCurrent, ToEarliest, ToLatest, ToOffsets
+from airflow_provider_ckpt.query.sink import parse_sink
 from airflow_provider_ckpt.reset.make import make_reset
 from airflow_provider_ckpt.reset.move import Move
 from airflow_provider_ckpt.reset.resolve_kafka import KafkaAim
-from airflow_provider_ckpt.sinks.declared import parse_sink
 from airflow_provider_ckpt.storage.store import Store
 from tests.fake_query import read_all
 from tests.faults import Fault, FaultyStore

@@ -11,10 +11,10 @@ from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.codec.iceberg_offset import START, IcebergOffset
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.errors import BatchNotRestorableError, MalformedEntryError, PlanError
+from airflow_provider_ckpt.query.sink import parse_sink
 from airflow_provider_ckpt.reset.make_seed import Given, given_positions, make_seed, positions_of
 from airflow_provider_ckpt.reset.seed_plan import Positions
 from airflow_provider_ckpt.reset.write_seed import write_seed
-from airflow_provider_ckpt.sinks.declared import parse_sink
 
 KAFKA = {"0": "kafka"}
 

@@ -6,9 +6,10 @@ import pytest
 
 from airflow_provider_ckpt.errors import PlanError
 from airflow_provider_ckpt.positions.strategies import Scope, ToEarliest
+from airflow_provider_ckpt.query.source import parse_asked
 from airflow_provider_ckpt.reset.request import SkipSnapshot, SkipVersion, ToSnapshot, ToVersion
 from airflow_provider_ckpt.reset.resolve import resolve_aim
-from airflow_provider_ckpt.sources.declared import Access, parse_end
+from airflow_provider_ckpt.sources.open_end import Access
 from airflow_provider_ckpt.storage.store import Store
 
 
@@ -26,4 +27,4 @@ from airflow_provider_ckpt.storage.store import Store
 )
 def test_what_cannot_be_moved_like_this_is_refused(source, goal):
     with pytest.raises(PlanError, match="moved"):
-        resolve_aim(parse_end(source), goal, Scope(), Access(Store.open))
+        resolve_aim(parse_asked(source), goal, Scope(), Access(Store.open))

@@ -29,10 +29,10 @@ from airflow_provider_ckpt.positions.strategies import (
     ToLatest,
     ToOffsets,
 )
+from airflow_provider_ckpt.query.sink import parse_sink
 from airflow_provider_ckpt.reset.make import make_reset
 from airflow_provider_ckpt.reset.request import Goal, SkipSnapshot, ToSnapshot
 from airflow_provider_ckpt.reset.resolve_iceberg import IcebergAim
-from airflow_provider_ckpt.sinks.declared import parse_sink
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.tables.iceberg import read_history
 from tests.fake_query import read_all

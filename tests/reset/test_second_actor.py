@@ -28,10 +28,10 @@ from airflow_provider_ckpt.checks.inspect import inspect
 from airflow_provider_ckpt.errors import CheckpointBusyError, CheckpointError
 from airflow_provider_ckpt.positions.extent import offsets_of
 from airflow_provider_ckpt.positions.strategies import ShiftBy
+from airflow_provider_ckpt.query.sink import parse_sink
 from airflow_provider_ckpt.reset.make import make_reset
 from airflow_provider_ckpt.reset.resolve_kafka import KafkaAim
 from airflow_provider_ckpt.rollback.make import make_rollback
-from airflow_provider_ckpt.sinks.declared import parse_sink
 from airflow_provider_ckpt.storage.store import Store
 from tests.fake_query import read_all
 from tests.faults import Fault, FaultyStore, calls_to_fail

@@ -12,8 +12,8 @@ from pyspark.errors import PySparkException
 
 from airflow_provider_ckpt.change.actions import Create
 from airflow_provider_ckpt.cli import run
+from airflow_provider_ckpt.query.sink import parse_sink
 from airflow_provider_ckpt.reset.make_seed import make_seed, positions_of
-from airflow_provider_ckpt.sinks.declared import parse_sink
 from airflow_provider_ckpt.storage.store import Store
 from tests.kafka_lab import read_stream, run_query, session_of
 

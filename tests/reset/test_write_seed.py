@@ -11,9 +11,9 @@ from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.checks import check
 from airflow_provider_ckpt.checks.inspect import examine
 from airflow_provider_ckpt.errors import ObjectExistsError, PlanError, StalePlanError, StoreError
+from airflow_provider_ckpt.query.sink import parse_sink
 from airflow_provider_ckpt.reset.make_seed import given_positions, make_seed, positions_of
 from airflow_provider_ckpt.reset.write_seed import write_seed
-from airflow_provider_ckpt.sinks.declared import parse_sink
 from airflow_provider_ckpt.storage.store import Store
 
 KAFKA = {"0": "kafka"}

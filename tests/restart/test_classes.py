@@ -9,8 +9,9 @@ import pytest
 from airflow_provider_ckpt.checkpoint.spark_confs import COMPRESSION_CODEC, STATE_PROVIDER
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks import check
+from airflow_provider_ckpt.query.deploy import DeploySpec, declare
+from airflow_provider_ckpt.query.sink import parse_sink
 from airflow_provider_ckpt.restart.classes import COMMIT_PROTOCOL, FILE_MANAGER, classes_to_find
-from airflow_provider_ckpt.restart.deploy import DeploySpec, declare
 from airflow_provider_ckpt.restart.forecast import Forecast, forecast
 from tests.views import offset_entry, view_of
 
@@ -73,14 +74,14 @@ def test_a_codec_of_somebody_else_is_not_judged():
         ({FILE_MANAGER: "com.example.Files"}, "kafka", ("com.example.Files",)),
         ({FILE_MANAGER: "org.apache.spark.internal.io.cloud.AbortableFiles"}, None, ()),
         ({COMMIT_PROTOCOL: "com.example.Commits"}, "file:/out", ("com.example.Commits",)),
-        ({COMMIT_PROTOCOL: "com.example.Commits"}, "parquet", ("com.example.Commits",)),
+        ({COMMIT_PROTOCOL: "com.example.Commits"}, "parquet:/out", ("com.example.Commits",)),
         ({COMMIT_PROTOCOL: "com.example.Commits"}, "kafka", ()),
         ({STATE_PROVIDER: DATABRICKS}, None, ()),
     ],
 )
 def test_classes_that_the_deploy_itself_names(confs, sink, expected):
     view = view_of(**{"offsets/0": offset_entry(0)})
-    assert classes_to_find(view, DeploySpec(confs=confs, sink=sink)) == expected
+    assert classes_to_find(view, DeploySpec(confs=confs, sink=parse_sink(sink) if sink else None)) == expected
 
 
 def test_a_query_without_state_needs_no_provider():

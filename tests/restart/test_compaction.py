@@ -7,9 +7,10 @@ from dataclasses import replace
 import pytest
 
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
+from airflow_provider_ckpt.query.deploy import DeploySpec
+from airflow_provider_ckpt.query.source import Source
 from airflow_provider_ckpt.restart import compaction
 from airflow_provider_ckpt.restart.compaction import SINK_INTERVAL, SOURCE_INTERVAL
-from airflow_provider_ckpt.restart.deploy import DeclaredSource, DeploySpec
 from tests.views import offset_entry, sink_of, view_of
 
 MISSING = "FileNotFoundException"
@@ -80,7 +81,7 @@ def test_sources_that_the_deploy_does_not_have_are_not_read():
     view = view_of(*(f"sources/orders/{number}" for number in range(6)), **{"offsets/5": entry})
     confs = {SOURCE_INTERVAL: "3"}
     for name, count in (("orders", 1), ("refunds", 0)):
-        deploy = DeploySpec(confs=confs, sources=(DeclaredSource(name, "file"),))
+        deploy = DeploySpec(confs=confs, sources=(Source(name, "file"),))
         assert len(list(compaction.source_logs(view, deploy))) == count
 
 

@@ -6,8 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from airflow_provider_ckpt.query.deploy import DeploySpec
+from airflow_provider_ckpt.query.sink import parse_sink
+from airflow_provider_ckpt.query.source import Source
 from airflow_provider_ckpt.restart import continuous
-from airflow_provider_ckpt.restart.deploy import DeclaredSource, DeploySpec
 from airflow_provider_ckpt.restart.judged import not_judged
 from tests.views import view_of
 
@@ -25,7 +27,7 @@ DEPLOY = DeploySpec(trigger="continuous")
     ],
 )
 def test_sources_and_sinks_without_continuous_processing(sink, source, found):
-    deploy = replace(DEPLOY, sink=sink, sources=(DeclaredSource("0", source),))
+    deploy = replace(DEPLOY, sink=parse_sink(sink) if sink else None, sources=(Source("0", source),))
     findings = continuous.trigger(view_of(), deploy)
     assert [(item.code, item.severity, item.spark_error) for item in findings] == found
     other = replace(deploy, trigger="availableNow")

@@ -7,11 +7,13 @@ from pathlib import Path
 import pytest
 
 from airflow_provider_ckpt.checkpoint.observe import observe
-from airflow_provider_ckpt.checkpoint.spark_confs import parse_spark_version
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks import check
 from airflow_provider_ckpt.checks.inspect import examine
-from airflow_provider_ckpt.restart.deploy import DeclaredSource, DeploySpec
+from airflow_provider_ckpt.query.deploy import DeploySpec
+from airflow_provider_ckpt.query.sink import parse_sink
+from airflow_provider_ckpt.query.source import Source
+from airflow_provider_ckpt.query.spark_version import parse_spark_version
 from airflow_provider_ckpt.restart.forecast import forecast
 from airflow_provider_ckpt.storage.store import Store
 from tests.goldens import CASES, EXPECTED
@@ -33,8 +35,8 @@ def declared_deploy(version: str, name: str, home: Path) -> DeploySpec:
     return DeploySpec(
         declared_version=parse_spark_version(version),
         confs=confs,
-        sources=tuple(DeclaredSource(source, kind) for source, kind in deploy["sources"].items()),
-        sink=f"file:{home / 'output'}" if deploy["sink"] == "parquet" else deploy["sink"],
+        sources=tuple(Source(source, kind) for source, kind in deploy["sources"].items()),
+        sink=parse_sink(f"parquet:{home / 'output'}" if deploy["sink"] == "parquet" else deploy["sink"]),
         operators=tuple(by_operator.values()) if by_operator or not expected["state_partitions"] else None,
         async_progress=name == "async-progress",
         trigger="realTime" if "real-time" in name else None,

@@ -12,7 +12,7 @@ import pytest
 from airflow_provider_ckpt.checkpoint.sink_marker import SinkMarker
 from airflow_provider_ckpt.checks.inspect import examine
 from airflow_provider_ckpt.cli import run
-from airflow_provider_ckpt.restart.deploy import DeploySpec, declare
+from airflow_provider_ckpt.query.deploy import DeploySpec, declare
 from airflow_provider_ckpt.restart.forecast import Forecast, forecast
 from airflow_provider_ckpt.restart.gate import forecast_restart
 from airflow_provider_ckpt.storage.store import Store
@@ -93,7 +93,9 @@ def test_quick_reads_the_logs_alone_and_never_passes(golden):
     assert gate(checkpoint, DEPLOY).decision == "block"
 
 
-@pytest.mark.parametrize("sink", ["file:/lake/orders", "parquet", "csv:/lake/orders", "delta:/lake/orders"])
+@pytest.mark.parametrize(
+    "sink", ["file:/lake/orders", "parquet:/lake/orders", "csv:/lake/orders", "delta:/lake/orders"]
+)
 def test_a_sink_that_skips_batches_and_was_not_read_is_named(golden, sink):
     view = examine(Store.open(str(golden("agg-hdfs"))), deep=True)
     foretold = forecast(view, declare(DeploySpec(), {**DEPLOY, "sink": sink}))

@@ -11,8 +11,9 @@ from airflow_provider_ckpt.checkpoint.spark_confs import SHUFFLE_PARTITIONS, cat
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.codec.checksum import HadoopChecksum
 from airflow_provider_ckpt.errors import MalformedEntryError, UnsupportedVersionError
+from airflow_provider_ckpt.query.deploy import DeploySpec
+from airflow_provider_ckpt.query.source import Source, count_of_sources
 from airflow_provider_ckpt.restart import logs
-from airflow_provider_ckpt.restart.deploy import DeclaredSource, DeploySpec, count_of_sources
 from tests.views import offset_entry, sink_of, view_of
 
 COMMIT, WITH_IDS = b"v1\n{}", b'v2\n{"stateUniqueIds":{"0":[["a"]]}}'
@@ -136,7 +137,7 @@ def test_the_entry_before_a_batch_in_flight_is_missed(version, error):
 
 
 DELTA = '{"sourceVersion":1,"reservoirId":"t","reservoirVersion":3,"index":-1,"isStartingVersion":false}'
-FILE = (DeclaredSource("0", "file"),)
+FILE = (Source("0", "file"),)
 
 
 @pytest.mark.parametrize(
@@ -166,7 +167,7 @@ def test_a_source_reads_the_offset_before_only_where_a_batch_begins_there(kind, 
     newest = {"delta": DELTA, "rate-micro-batch": '{"offset":5,"timestamp":1}'}[kind]
     files = {"offsets/0": entry(1, '{"topic":{"0":1}}'), "offsets/1": entry(1, newest)}
     view = view_of(**files, **({"commits/1": b"v1\n{}"} if committed else {}))
-    deploy = DeploySpec(sources=(DeclaredSource("0", kind),))
+    deploy = DeploySpec(sources=(Source("0", kind),))
     assert found(logs.entry_before_newest, view, deploy) == [expected]
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from airflow_provider_ckpt.checks.inspect import examine
-from airflow_provider_ckpt.restart.deploy import DeploySpec
+from airflow_provider_ckpt.query.deploy import DeploySpec
+from airflow_provider_ckpt.query.sink import parse_sink
 from airflow_provider_ckpt.restart.forecast import forecast
 from airflow_provider_ckpt.restart.logs import STATE_FORMAT
 from airflow_provider_ckpt.restart.real_time import FORMAT_1_ALLOWED
@@ -51,5 +52,5 @@ def test_a_deploy_in_real_time_mode(case, golden_home):
 )
 def test_a_sink_that_takes_whole_batches_is_refused(sink, refused, golden_home):
     view = examine(Store.open(str(golden_home("agg-rocksdb-v2") / "checkpoint")))
-    found = forecast(view, DeploySpec(sink=sink, trigger="realTime")).findings
+    found = forecast(view, DeploySpec(sink=parse_sink(sink), trigger="realTime")).findings
     assert ("STREAMING_REAL_TIME_MODE.OPERATOR_OR_SINK_NOT_IN_ALLOWLIST" in {f.spark_error for f in found}) is refused

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from airflow_provider_ckpt.codec import offset_log
-from airflow_provider_ckpt.restart.deploy import DeclaredSource, count_of_sources
+from airflow_provider_ckpt.query.source import Source, count_of_sources
 from airflow_provider_ckpt.restart.source_commands import continue_sources
 from tests.views import view_of
 
@@ -16,14 +16,14 @@ ONE = f'v1\n{METADATA}\n{{"logOffset":3}}'
 NAMED = f'v2\n{METADATA}\norders:{{"logOffset":3}}\npayments:{{"logOffset":1}}'
 
 
-def kafka(name: str | None, topics: str) -> DeclaredSource:
-    return DeclaredSource(name, "kafka", f"broker:9092/{topics}")
+def kafka(name: str | None, topics: str) -> Source:
+    return Source(name, "kafka", f"broker:9092/{topics}")
 
 
 CASES = {
     "a number of sources": (FILES, count_of_sources(3), False, "--as 0=OLD --as 1=OLD --as 2=OLD", "each OLD"),
     "files, of which nobody knows": (
-        FILES, (DeclaredSource("0", "file"), DeclaredSource("1", "file"), DeclaredSource("2", "file")), False,
+        FILES, (Source("0", "file"), Source("1", "file"), Source("2", "file")), False,
         "--as 0=OLD --as 1=OLD --as 2=OLD", "(0, 1), or new",
     ),
     "topics that are known again": (
@@ -40,11 +40,11 @@ CASES = {
     ),
     "names for topics": (TWO, (kafka("o", "orders"), kafka("p", "payments")), True, "--as o=0 --as p=1", ""),
     "names, not said which": (FILES, None, True, "--as NAME=0 --as NAME=1", "each NAME"),
-    "a name for the only one": (ONE, (DeclaredSource("orders"),), True, "--as orders=0", ""),
+    "a name for the only one": (ONE, (Source("orders"),), True, "--as orders=0", ""),
     "names that stay": (
-        NAMED, (DeclaredSource("orders"), DeclaredSource("bills")), True, "--as orders=orders --as bills=OLD", "each OLD",
+        NAMED, (Source("orders"), Source("bills")), True, "--as orders=orders --as bills=OLD", "each OLD",
     ),
-    "one name is dropped": (NAMED, (DeclaredSource("orders"), kafka("payments", "")), True,
+    "one name is dropped": (NAMED, (Source("orders"), kafka("payments", "")), True,
                             "--as orders=orders --as payments=payments", ""),
     "nothing is said": (FILES, None, False, "--as 0=0 --as 1=1", ""),
 }  # fmt: skip

@@ -7,8 +7,9 @@ import json
 import pytest
 
 from airflow_provider_ckpt.checks.findings import Finding
+from airflow_provider_ckpt.query.deploy import DeploySpec
+from airflow_provider_ckpt.query.source import Source
 from airflow_provider_ckpt.restart import sources
-from airflow_provider_ckpt.restart.deploy import DeclaredSource, DeploySpec
 from airflow_provider_ckpt.restart.source_types import offset_problem, own_files
 from tests.views import offset_entry, view_of
 
@@ -26,7 +27,7 @@ def entry(version: int, *offsets: str) -> bytes:
 
 
 def deploy(**kinds: str | None) -> DeploySpec:
-    return DeploySpec(sources=tuple(DeclaredSource(name, kind) for name, kind in kinds.items()))
+    return DeploySpec(sources=tuple(Source(name, kind) for name, kind in kinds.items()))
 
 
 def stops(findings: list[Finding]) -> list[tuple[str | None, str | None]]:

@@ -8,8 +8,9 @@ from dataclasses import replace
 import pytest
 
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
+from airflow_provider_ckpt.query.deploy import DeploySpec
+from airflow_provider_ckpt.query.source import Source, count_of_sources
 from airflow_provider_ckpt.restart import sources
-from airflow_provider_ckpt.restart.deploy import DeclaredSource, DeploySpec, count_of_sources
 from airflow_provider_ckpt.restart.sources import SOURCE_EVOLUTION
 from tests.distributions import PAGES, install, on_path
 from tests.views import offset_entry, view_of
@@ -30,7 +31,7 @@ def batches(*entries: bytes) -> CheckpointView:
 
 def kinds(*names: str, **named: str | None) -> DeploySpec:
     """A deploy with sources of which the type is not known, and with others of which it is."""
-    declared = [DeclaredSource(name) for name in names] + [DeclaredSource(*item) for item in named.items()]
+    declared = [Source(name) for name in names] + [Source(*item) for item in named.items()]
     return DeploySpec(sources=tuple(declared))
 
 

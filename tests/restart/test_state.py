@@ -9,8 +9,8 @@ import pytest
 
 from airflow_provider_ckpt.checkpoint.spark_confs import SHUFFLE_PARTITIONS, STATE_PROVIDER
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
+from airflow_provider_ckpt.query.deploy import DeploySpec
 from airflow_provider_ckpt.restart import state
-from airflow_provider_ckpt.restart.deploy import DeploySpec
 from airflow_provider_ckpt.restart.logs import STATE_FORMAT
 from tests.views import offset_entry, operator_file, view_of
 

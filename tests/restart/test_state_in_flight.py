@@ -8,7 +8,8 @@ import pytest
 
 from airflow_provider_ckpt.checkpoint.sink_marker import SinkMarker
 from airflow_provider_ckpt.checks.inspect import examine
-from airflow_provider_ckpt.restart.deploy import DeploySpec
+from airflow_provider_ckpt.query.deploy import DeploySpec
+from airflow_provider_ckpt.query.sink import Sink
 from airflow_provider_ckpt.restart.forecast import forecast
 from airflow_provider_ckpt.storage.store import Store
 from tests.oracle.mutations import mutate
@@ -40,7 +41,7 @@ def found(home, sink, code):
     if at:
         marker = SinkMarker("delta", "T", last_batch=None if at == "None" else int(at))
         view = replace(view, marker=marker)
-    findings = forecast(view, DeploySpec((4, 3), sink=kind or None)).findings
+    findings = forecast(view, DeploySpec((4, 3), sink=Sink(kind.partition(":")[0], "/out") if kind else None)).findings
     return [(finding.severity, finding.name, finding.spark_error) for finding in findings if finding.code == code]
 
 

@@ -10,8 +10,8 @@ import pytest
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.errors import BatchNotRestorableError
+from airflow_provider_ckpt.query.sink import parse_sink
 from airflow_provider_ckpt.rollback.make import make_rollback
-from airflow_provider_ckpt.sinks.declared import parse_sink
 from airflow_provider_ckpt.storage.store import Store
 
 TARGET = 5

@@ -15,11 +15,11 @@ from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.errors import BatchNotRestorableError
 from airflow_provider_ckpt.positions.extent import offsets_of
 from airflow_provider_ckpt.positions.strategies import ShiftBy
+from airflow_provider_ckpt.query.sink import parse_sink
 from airflow_provider_ckpt.reset.make import make_reset
 from airflow_provider_ckpt.reset.resolve_kafka import KafkaAim
 from airflow_provider_ckpt.rollback.goal import ToBackup
 from airflow_provider_ckpt.rollback.make import make_rollback
-from airflow_provider_ckpt.sinks.declared import parse_sink
 from airflow_provider_ckpt.storage.store import Store
 from tests.fake_query import read_all
 from tests.reset.kafka_query import KafkaQuery, broker_of

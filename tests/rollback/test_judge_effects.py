@@ -7,8 +7,8 @@ import pytest
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.errors import PlanError
+from airflow_provider_ckpt.query.sink import Sink
 from airflow_provider_ckpt.rollback.judge_effects import Wish, entry_after, inputs_after, judge_sink
-from airflow_provider_ckpt.sinks.declared import DeclaredSink
 from airflow_provider_ckpt.storage.store import Store
 
 
@@ -20,8 +20,8 @@ def seen(path, batch_id):
 @pytest.mark.parametrize(
     ("sink", "trigger", "effect"),
     [
-        (DeclaredSink("noop"), "", "exact"),
-        (DeclaredSink("kafka"), "", "duplicated"),
+        (Sink("noop"), "", "exact"),
+        (Sink("kafka"), "", "duplicated"),
         (None, "", "unknown"),
     ],
 )
@@ -34,13 +34,13 @@ def test_the_effect_is_that_of_the_batches_that_are_dropped(sink, trigger, effec
 def test_nothing_runs_again_after_the_newest_batch_but_in_real_time(golden):
     store, view = seen(golden("agg-hdfs"), 7)
     for trigger, effect in (("", "exact"), ("realTime", "duplicated")):
-        assert judge_sink(Stores(store), view, 7, Wish(False, DeclaredSink("kafka"), {}, trigger))[0].effect == effect
+        assert judge_sink(Stores(store), view, 7, Wish(False, Sink("kafka"), {}, trigger))[0].effect == effect
 
 
 def test_only_the_log_of_a_file_sink_is_trimmed(golden):
     store, view = seen(golden("agg-hdfs"), 5)
     with pytest.raises(PlanError, match="only for a file sink"):
-        judge_sink(Stores(store), view, 5, Wish(True, DeclaredSink("kafka"), {}, ""))
+        judge_sink(Stores(store), view, 5, Wish(True, Sink("kafka"), {}, ""))
 
 
 def test_the_entry_after_the_target_is_read_as_far_as_it_is_whole(golden):

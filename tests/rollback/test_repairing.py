@@ -19,9 +19,9 @@ from airflow_provider_ckpt.checks.inspect import inspect
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.layout import is_offset_entry
 from airflow_provider_ckpt.errors import BatchNotRestorableError
+from airflow_provider_ckpt.query.sink import parse_sink
 from airflow_provider_ckpt.rollback.goal import ToBackup
 from airflow_provider_ckpt.rollback.make import make_rollback
-from airflow_provider_ckpt.sinks.declared import parse_sink
 from airflow_provider_ckpt.storage.store import Store
 from tests.damages import DAMAGES, cut, flip
 from tests.fake_query import read_all

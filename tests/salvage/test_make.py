@@ -13,14 +13,14 @@ from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.undo.make import make_undo
 from airflow_provider_ckpt.errors import BatchNotRestorableError, CheckpointClosedError
+from airflow_provider_ckpt.query.sink import Sink
 from airflow_provider_ckpt.rollback.make import make_rollback
 from airflow_provider_ckpt.salvage.make import make_salvage, make_salvage_again, make_salvage_with_report
-from airflow_provider_ckpt.sinks.declared import DeclaredSink
 from airflow_provider_ckpt.storage.store import Store
 from tests.salvage.damage import cut, drop, lose_rename
 
 WORD = {"query_is_stopped": True, "quiet_s": 0, "accept_sink": ("duplicated", "skipped", "unknown")}
-KAFKA = DeclaredSink("kafka")
+KAFKA = Sink("kafka")
 
 
 def stores_of(path, root=None) -> Stores:
@@ -104,7 +104,7 @@ def test_damaged_state_of_the_newest_batch_is_computed_again_with_the_same_offse
     assert "offsets/7" not in plan.deletes()
     assert {"commits/7", "state/0/1/8.delta"} <= plan.deletes()
     assert plan.sink_effect == "duplicated", "Kafka does not know the batch again"
-    assert make_salvage(stores_of(path), sink=DeclaredSink("noop")).sink_effect == "exact"
+    assert make_salvage(stores_of(path), sink=Sink("noop")).sink_effect == "exact"
 
 
 def test_the_undo_leaves_the_batch_alone_that_runs_again(golden):

@@ -10,9 +10,9 @@ from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.checks.inspect import inspect
 from airflow_provider_ckpt.codec.checksum import HadoopChecksum
+from airflow_provider_ckpt.query.sink import Sink
 from airflow_provider_ckpt.salvage.make import make_salvage
 from airflow_provider_ckpt.salvage.rewritten import as_it_was
-from airflow_provider_ckpt.sinks.declared import DeclaredSink
 from airflow_provider_ckpt.storage.store import Store
 from tests.salvage.damage import drop
 from tests.views import offset_entry
@@ -82,7 +82,7 @@ def test_a_salvage_writes_the_entry_again_and_loses_no_batch(form, name, summed,
     ]
     assert found or form is FORMS["zero bytes at the end"], "which Spark passes over"
     stores = Stores(Store.open(str(checkpoint)))
-    plan = make_salvage(stores, sink=DeclaredSink("kafka"))
+    plan = make_salvage(stores, sink=Sink("kafka"))
     assert (plan.batch_id, plan.sink_effect) == (4, "exact")
     apply(plan, stores, **WORD)
     assert (checkpoint / name).read_bytes() == whole
@@ -95,6 +95,6 @@ def test_the_batch_in_flight_stays_in_flight(golden):
     whole = (checkpoint / "offsets/4").read_bytes()
     (checkpoint / "offsets/4").write_bytes(whole + b"\n\n")
     stores = Stores(Store.open(str(checkpoint)))
-    apply(make_salvage(stores, sink=DeclaredSink("kafka")), stores, **{**WORD, "accept_sink": ("duplicated",)})
+    apply(make_salvage(stores, sink=Sink("kafka")), stores, **{**WORD, "accept_sink": ("duplicated",)})
     assert (checkpoint / "offsets/4").read_bytes() == whole
     assert not (checkpoint / "commits/4").exists()

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from airflow_provider_ckpt.errors import CheckpointError, PlanError
+from airflow_provider_ckpt.query.sink import parse_sink
 from airflow_provider_ckpt.shadow.compare_outputs import compare_outputs
 from airflow_provider_ckpt.shadow.stage_range import StagedRange
-from airflow_provider_ckpt.sinks.declared import parse_sink
 from airflow_provider_ckpt.storage.store import Store
 from tests.shadow.lab import Query, fork_of
 

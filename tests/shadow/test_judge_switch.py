@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from airflow_provider_ckpt.errors import PlanError
+from airflow_provider_ckpt.query.sink import parse_sink
 from airflow_provider_ckpt.shadow.judge_switch import judge_switch, require_exact
-from airflow_provider_ckpt.sinks.declared import parse_sink
 from airflow_provider_ckpt.storage.store import Store
 from tests.shadow.lab import Query
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from airflow_provider_ckpt.errors import PlanError
+from airflow_provider_ckpt.query.sink import parse_sink
 from airflow_provider_ckpt.shadow import read_fitting as module
 from airflow_provider_ckpt.shadow.read_fitting import MOST_TRIES, read_fitting
-from airflow_provider_ckpt.sinks.declared import parse_sink, read_marker
+from airflow_provider_ckpt.sinks.read_marker import read_marker
 from airflow_provider_ckpt.storage.store import Store
 from tests.shadow.lab import Query
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from airflow_provider_ckpt.errors import PlanError
+from airflow_provider_ckpt.query.sink import parse_sink
 from airflow_provider_ckpt.shadow.require_apart import require_apart
-from airflow_provider_ckpt.sinks.declared import parse_sink
 from airflow_provider_ckpt.storage.store import Store
 
 

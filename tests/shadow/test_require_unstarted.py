@@ -7,8 +7,8 @@ import pytest
 from deltalake import CommitProperties, Transaction, write_deltalake
 
 from airflow_provider_ckpt.errors import PlanError
+from airflow_provider_ckpt.query.sink import parse_sink
 from airflow_provider_ckpt.shadow.require_unstarted import require_unstarted
-from airflow_provider_ckpt.sinks.declared import parse_sink
 from airflow_provider_ckpt.storage.store import Store
 from tests.shadow.lab import FORK_ID, Query, fork_of
 

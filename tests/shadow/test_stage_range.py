@@ -9,8 +9,8 @@ import pytest
 
 from airflow_provider_ckpt.change.lock import locked
 from airflow_provider_ckpt.errors import CheckpointBusyError, PlanError
+from airflow_provider_ckpt.query.sink import parse_sink
 from airflow_provider_ckpt.shadow.stage_range import stage_range, staged_of
-from airflow_provider_ckpt.sinks.declared import parse_sink
 from airflow_provider_ckpt.storage.store import Store
 from tests.shadow.lab import LIVE_ID, Query, fork_of
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_provider_ckpt.checkpoint.sink_marker import MARKING, SinkMarker
+from airflow_provider_ckpt.checkpoint.sink_marker import SinkMarker
+from airflow_provider_ckpt.query.sink import MARKING
 from airflow_provider_ckpt.shadow.switch import switch_effect, way_back
 
 #: By sink: before it is stopped or with a batch in flight, and in real-time mode with none in flight.

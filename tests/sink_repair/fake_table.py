@@ -12,9 +12,9 @@ from pathlib import Path
 
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.query.sink import Sink
 from airflow_provider_ckpt.sink_repair.decision import Decisions
 from airflow_provider_ckpt.sink_repair.make import make_repair
-from airflow_provider_ckpt.sinks.declared import DeclaredSink
 from airflow_provider_ckpt.storage.store import Store
 
 START_MS = 1_700_000_000_001
@@ -112,7 +112,7 @@ class FakeTable:
         stores = self.stores
         if copy is not None:
             stores = Stores(stores.checkpoint, stores.sink, backups=Store.open(str(copy)))
-        return make_repair(stores, DeclaredSink("file", str(self.output)), decisions)
+        return make_repair(stores, Sink("file", str(self.output)), decisions)
 
     def copied(self, home: Path) -> Path:
         """A copy of the log alone."""

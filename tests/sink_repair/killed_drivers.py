@@ -25,8 +25,8 @@ from random import Random
 from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.errors import PlanError
+from airflow_provider_ckpt.query.sink import Sink
 from airflow_provider_ckpt.sink_repair.make import make_repair
-from airflow_provider_ckpt.sinks.declared import DeclaredSink
 from airflow_provider_ckpt.storage.store import Store
 from tests.progress import Progress
 
@@ -156,7 +156,7 @@ class Damages:
         table = self.table
         stores = Stores(Store.open(str(table.checkpoint)), Store.open(str(table.output)))
         try:
-            plan = make_repair(stores, DeclaredSink("file", str(table.output)))
+            plan = make_repair(stores, Sink("file", str(table.output)))
         except PlanError as error:
             self.outcomes["refused"] += 1
             return None if zombie else f"{what}: refused ({error.message})"

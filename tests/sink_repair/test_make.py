@@ -8,9 +8,9 @@ import pytest
 
 from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.errors import PlanError
+from airflow_provider_ckpt.query.sink import Sink
 from airflow_provider_ckpt.sink_repair.decision import parse_decisions
 from airflow_provider_ckpt.sink_repair.make import make_repair, make_repair_again
-from airflow_provider_ckpt.sinks.declared import DeclaredSink
 from tests.sink_repair.fake_table import FakeTable, at_ms, part, written
 
 
@@ -330,7 +330,7 @@ def test_a_table_that_was_moved_is_refused(table, tmp_path):
         table.repair()
 
 
-@pytest.mark.parametrize("sink", [DeclaredSink("kafka"), DeclaredSink("delta", "/x"), DeclaredSink("file", "/x")])
+@pytest.mark.parametrize("sink", [Sink("kafka"), Sink("delta", "/x"), Sink("file", "/x")])
 def test_only_a_file_sink_has_a_log(table, sink):
     stores = table.stores
     if sink.kind == "file":

@@ -8,9 +8,9 @@ from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.undo.make import make_undo
 from airflow_provider_ckpt.errors import PlanError
+from airflow_provider_ckpt.query.sink import Sink
 from airflow_provider_ckpt.sink_repair.decision import parse_decisions
 from airflow_provider_ckpt.sink_repair.make import make_repair
-from airflow_provider_ckpt.sinks.declared import DeclaredSink
 from tests.sink_repair.fake_table import FakeTable, part
 
 pytestmark = pytest.mark.s3
@@ -31,7 +31,7 @@ def test_an_entry_from_a_copy_and_one_that_was_decided(tmp_path, s3_store):
     for path in sorted(path for path in table.checkpoint.rglob("*") if path.is_file()):
         checkpoint.create(str(path.relative_to(table.checkpoint)), path.read_bytes())
     stores = Stores(checkpoint, sink, backups=s3_store("copy"))
-    declared = DeclaredSink("file", sink.location)
+    declared = Sink("file", sink.location)
     with pytest.raises(PlanError, match="the checkpoint was copied or restored") as refused:
         make_repair(stores, declared)
     assert refused.value.batch_id == 2

@@ -9,7 +9,7 @@ from airflow_provider_ckpt.sink_repair.lacking import Lacking
 from airflow_provider_ckpt.sink_repair.log_shape import Shape
 from airflow_provider_ckpt.sink_repair.read_copied import copied_statuses, names_in, read_copied, require_whole_copy
 from airflow_provider_ckpt.sink_repair.read_log import read_log
-from airflow_provider_ckpt.sinks.declared import read_file_sink
+from airflow_provider_ckpt.sinks.file import read_file_sink
 from airflow_provider_ckpt.storage.store import Store
 from tests.sink_repair.fake_table import FakeTable, part
 

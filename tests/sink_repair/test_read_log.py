@@ -6,7 +6,7 @@ import pytest
 
 from airflow_provider_ckpt.sink_repair.data_file import DataFile
 from airflow_provider_ckpt.sink_repair.read_log import find_broken, read_copy, read_log
-from airflow_provider_ckpt.sinks.declared import read_file_sink
+from airflow_provider_ckpt.sinks.file import read_file_sink
 from airflow_provider_ckpt.storage.store import Store
 from tests.sink_repair.fake_table import FakeTable
 

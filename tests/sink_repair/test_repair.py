@@ -9,9 +9,9 @@ from airflow_provider_ckpt.change.journal import history
 from airflow_provider_ckpt.change.plan_file import decode, encode
 from airflow_provider_ckpt.change.undo.make import make_undo
 from airflow_provider_ckpt.errors import PlanError, StalePlanError
+from airflow_provider_ckpt.query.sink import Sink
 from airflow_provider_ckpt.rollback.make import make_rollback
 from airflow_provider_ckpt.sink_repair.decision import parse_decisions
-from airflow_provider_ckpt.sinks.declared import DeclaredSink
 from tests.sink_repair.fake_table import FakeTable, part
 
 GONE = ("23", "21", "20", "19.compact")
@@ -115,7 +115,7 @@ def test_an_unreadable_entry_behind_the_compacted_one_is_written_as_well(table):
     assert [action.name for action in plan.actions] == ["_spark_metadata/15", "_spark_metadata/19.compact"]
     apply(plan, table.stores, query_is_stopped=True, quiet_s=0)
     assert table.entries == before
-    back = make_rollback(table.stores, 17, sink=DeclaredSink("file", str(table.output)), trim_sink_log=True)
+    back = make_rollback(table.stores, 17, sink=Sink("file", str(table.output)), trim_sink_log=True)
     assert back.sink_effect == "exact"
     (table.log / "15").write_text("v1\n{broken")
     (table.log / "22").unlink()

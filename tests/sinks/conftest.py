@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from airflow_provider_ckpt.checkpoint.sink_marker import SinkMarker
-from airflow_provider_ckpt.sinks.declared import parse_sink, read_marker
+from airflow_provider_ckpt.query.sink import parse_sink
+from airflow_provider_ckpt.sinks.read_marker import read_marker
 from airflow_provider_ckpt.storage.store import Store
 from tests.goldens import unpack
 

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_provider_ckpt.checkpoint.sink_marker import MARKING, SinkCommit, SinkMarker
+from airflow_provider_ckpt.checkpoint.sink_marker import SinkCommit, SinkMarker
+from airflow_provider_ckpt.query.sink import MARKING
 from airflow_provider_ckpt.sinks.change_effects import (
     delta_restore,
     in_real_time,

@@ -19,10 +19,10 @@ from airflow_provider_ckpt.codec.closing import CLOSING
 from airflow_provider_ckpt.errors import CheckpointClosedError, CheckpointError, PlanError, StalePlanError
 from airflow_provider_ckpt.fence.make import find_fence
 from airflow_provider_ckpt.fence.put_fence import put_fence
-from airflow_provider_ckpt.restart.deploy import DeploySpec, declare
+from airflow_provider_ckpt.query.deploy import DeploySpec, declare
+from airflow_provider_ckpt.query.sink import parse_sink
 from airflow_provider_ckpt.restart.gate import forecast_restart
 from airflow_provider_ckpt.restart.sources import SOURCE_EVOLUTION
-from airflow_provider_ckpt.sinks.declared import parse_sink
 from airflow_provider_ckpt.source_changes.make import make_source_change
 from airflow_provider_ckpt.source_changes.request import SourceChange, parse_change
 from airflow_provider_ckpt.storage.store import Store

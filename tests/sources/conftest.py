@@ -10,7 +10,8 @@ import pytest
 
 from airflow_provider_ckpt.checkpoint.progress import Progress
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
-from airflow_provider_ckpt.sources.declared import Access, DeclaredEnds, open_end, parse_end
+from airflow_provider_ckpt.query.source import parse_asked, parse_by_id
+from airflow_provider_ckpt.sources.open_end import Access, DeclaredEnds, open_end
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.waiting import Condition
 from airflow_provider_ckpt.waiting.poll import poll_progress
@@ -25,7 +26,7 @@ def end() -> Callable[..., Condition]:
     ) -> Condition:
         access.setdefault("open_store", Store.open)
         offset = None if stands is None else SourceOffset(stands)
-        return open_end(parse_end(declared), "0", Access(**access)).end_at(at_ms, offset, slack)
+        return open_end(parse_asked(declared), "0", Access(**access)).end_at(at_ms, offset, slack)
 
     return ask
 
@@ -36,7 +37,7 @@ def ends() -> Callable[..., DeclaredEnds]:
 
     def declare(checkpoint: Path, **declared: str) -> DeclaredEnds:
         named = {source_id.removeprefix("s"): text for source_id, text in declared.items()}
-        return DeclaredEnds(named, Access(Store.open, Store.open(str(checkpoint))))
+        return DeclaredEnds(parse_by_id(named), Access(Store.open, Store.open(str(checkpoint))))
 
     return declare
 

@@ -11,7 +11,8 @@ from airflow_provider_ckpt.checkpoint.progress import Progress
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.errors import CheckpointError, StoreError
-from airflow_provider_ckpt.sources.declared import Access, open_table_end, parse_end
+from airflow_provider_ckpt.query.source import parse_asked
+from airflow_provider_ckpt.sources.open_end import Access, open_table_end
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.waiting import SourceEnds
 from tests.goldens import unpack
@@ -106,7 +107,7 @@ def test_unread_files_are_those_whose_rows_a_real_query_had_not_read(tmp_path, k
     home = unpack(DELTA.with_name(f"{kind}.tar.gz"), tmp_path / kind)
     story = json.loads((home / "story.json").read_text())
     place = f"{home}/table" if kind == "delta" else f"{home}/table/metadata/{story['steps'][-1]['end']}"
-    end = open_table_end(parse_end(f"{kind}:{place}"), "0", Access(Store.open))
+    end = open_table_end(parse_asked(f"{kind}:{place}"), "0", Access(Store.open))
     for batch in (batch for query in queries for batch in story["queries"][query]):
         unread = end.unread_now(SourceOffset(batch["offset"]))
         files = (APPENDED[kind] - batch["rows"]) // 2
@@ -125,7 +126,7 @@ def test_unread_files_are_those_whose_rows_a_real_query_had_not_read(tmp_path, k
 def test_a_first_snapshot_that_is_still_read_is_not_counted(tmp_path):
     home = unpack(DELTA, tmp_path / "delta")
     (first, *_) = json.loads((home / "story.json").read_text())["queries"]["seldom"]
-    unread = open_table_end(parse_end(f"delta:{home}/table"), "0", Access(Store.open)).unread_now(
+    unread = open_table_end(parse_asked(f"delta:{home}/table"), "0", Access(Store.open)).unread_now(
         SourceOffset(first["offset"])
     )
     assert "what the table held when it began" in unread.note
@@ -136,7 +137,7 @@ def test_a_first_snapshot_that_is_still_read_is_not_counted(tmp_path):
 def test_versions_that_are_missing_are_an_error(tmp_path):
     home = unpack(DELTA, tmp_path / "delta")
     (first, *_) = json.loads((home / "story.json").read_text())["queries"]["whole"]
-    end = open_table_end(parse_end(f"delta:{home}/table"), "0", Access(Store.open))
+    end = open_table_end(parse_asked(f"delta:{home}/table"), "0", Access(Store.open))
     assert end.unread_now(None).count  # the table was opened; its log is read anew each time
     (home / "table/_delta_log/00000000000000000002.json").unlink()
     with pytest.raises(StoreError, match="versions from 1 on are missing"):

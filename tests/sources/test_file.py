@@ -13,7 +13,8 @@ from airflow_provider_ckpt import codec
 from airflow_provider_ckpt.checkpoint.progress import Progress
 from airflow_provider_ckpt.codec.source_log import FileEntry, FileSourceLog
 from airflow_provider_ckpt.errors import CheckpointFormatError, StoreError
-from airflow_provider_ckpt.sources.declared import Access, open_end, parse_end
+from airflow_provider_ckpt.query.source import parse_asked
+from airflow_provider_ckpt.sources.open_end import Access, open_end
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.waiting import FilesRead, FilesWritten, SourceEndReached
 
@@ -207,7 +208,7 @@ def test_files_in_s3_are_known_by_bucket_and_key(s3_store, logged):
     source.write("day=1/c", b"x")
     bucket = source.root.partition("/")[0]
     checkpoint = logged(f"s3a://{bucket}/in/day=1/a%20b")
-    declared = parse_end(f"file:s3://{bucket}/in")
+    declared = parse_asked(f"file:s3://{bucket}/in")
     access = Access(lambda location: s3_store("in"), Store.open(str(checkpoint)))
     stands = after(checkpoint, 0).offsets.offset("0")
     assert open_end(declared, "0", access).unread(None, stands) == FilesRead("0", 1, "day=1/c")

@@ -20,7 +20,8 @@ from airflow_provider_ckpt.checkpoint.progress import Progress
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.errors import CheckpointError, StoreError
-from airflow_provider_ckpt.sources.declared import Access, open_table_end, parse_end
+from airflow_provider_ckpt.query.source import parse_asked
+from airflow_provider_ckpt.sources.open_end import Access, open_table_end
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.waiting import Condition
 from tests.goldens import unpack
@@ -160,7 +161,7 @@ def test_a_delta_table_that_has_lost_versions_is_no_end_that_the_query_has_passe
     with pytest.raises(StoreError, match=lost):
         end(declared, stands)
     with pytest.raises(StoreError, match=lost):
-        open_table_end(parse_end(declared), "0", Access(Store.open)).unread_now(SourceOffset(stands))
+        open_table_end(parse_asked(declared), "0", Access(Store.open)).unread_now(SourceOffset(stands))
 
 
 def test_a_delta_version_that_its_catalog_alone_knows_is_refused(tables, end, tmp_path):

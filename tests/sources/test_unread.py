@@ -7,7 +7,8 @@ import os
 import pytest
 
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
-from airflow_provider_ckpt.sources.declared import Access, open_table_end, parse_end
+from airflow_provider_ckpt.query.source import parse_asked
+from airflow_provider_ckpt.sources.open_end import Access, open_table_end
 from airflow_provider_ckpt.sources.unread import Unread
 from airflow_provider_ckpt.storage.store import Store
 
@@ -24,7 +25,7 @@ def unread(tmp_path):
             entry = f'{{"path":"file://{tmp_path}/in/{name}","timestamp":1000,"batchId":{number}}}'
             (log / str(number)).write_text(f"v1\n{entry}")
         access = Access(Store.open, Store.open(str(tmp_path / "checkpoint")))
-        end = open_table_end(parse_end(f"file:{tmp_path}/in"), "0", access)
+        end = open_table_end(parse_asked(f"file:{tmp_path}/in"), "0", access)
         return end.unread_now(SourceOffset(f'{{"logOffset":{len(read) - 1}}}') if read else None)
 
     return ask

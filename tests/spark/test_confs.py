@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from airflow_provider_ckpt.checkpoint.observe import observe
-from airflow_provider_ckpt.checkpoint.spark_confs import CATALOGUE, SPARK_MAX, catalogue
-from airflow_provider_ckpt.restart.deploy import DeploySpec
+from airflow_provider_ckpt.checkpoint.spark_confs import CATALOGUE, catalogue
+from airflow_provider_ckpt.query.deploy import DeploySpec
+from airflow_provider_ckpt.query.spark_version import SPARK_MAX
 from airflow_provider_ckpt.restart.forecast import forecast
 from airflow_provider_ckpt.storage.store import Store
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_provider_ckpt.checkpoint.spark_confs import CATALOGUE, parse_spark_version
+from airflow_provider_ckpt.checkpoint.spark_confs import CATALOGUE
 from airflow_provider_ckpt.checks.inspect import examine
-from airflow_provider_ckpt.restart.deploy import DeclaredSource
+from airflow_provider_ckpt.query.sink import Sink
+from airflow_provider_ckpt.query.source import Source
+from airflow_provider_ckpt.query.spark_version import parse_spark_version
 from airflow_provider_ckpt.restart.forecast import forecast
 from airflow_provider_ckpt.spark import deploy_of
 from airflow_provider_ckpt.storage.store import Store
@@ -42,8 +44,8 @@ def test_sessions_of_one_application_are_told_apart(spark, session):
 def test_the_version_and_what_was_declared(session):
     deploy = deploy_of(session, sources=["kafka"], sink="noop", operators=[], confs={PARTITIONS: 5})
     assert deploy.spark_version == parse_spark_version(session.version)
-    assert deploy.sources == (DeclaredSource("0", "kafka"),)
-    assert (deploy.sink, deploy.operators, deploy.confs[PARTITIONS]) == ("noop", (), "5")
+    assert deploy.sources == (Source("0", "kafka"),)
+    assert (deploy.sink, deploy.operators, deploy.confs[PARTITIONS]) == (Sink("noop"), (), "5")
     with pytest.raises(ValueError, match="unknown key 'source'"):
         deploy_of(session, source="kafka")
 

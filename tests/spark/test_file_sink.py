@@ -14,11 +14,11 @@ from airflow_provider_ckpt.change.undo.make import make_undo
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.errors import BatchNotRestorableError, PlanError
-from airflow_provider_ckpt.restart.deploy import DeploySpec
+from airflow_provider_ckpt.query.deploy import DeploySpec
+from airflow_provider_ckpt.query.sink import Sink
 from airflow_provider_ckpt.restart.gate import forecast_restart
 from airflow_provider_ckpt.rollback.make import make_rollback
 from airflow_provider_ckpt.sink_repair.make import make_repair
-from airflow_provider_ckpt.sinks.declared import DeclaredSink
 from airflow_provider_ckpt.storage.store import Store
 from tests.spark_lab import Lab, move_paths, rows_of
 
@@ -72,7 +72,7 @@ def test_a_query_with_state_stops_as_the_plan_says(spark, tmp_path):
     plan = make_rollback(stores, 2)
     assert [effect.effect for effect in plan.effects] == ["stops"]
     apply(plan, stores, query_is_stopped=True, quiet_s=0, accept_sink="stops")
-    _, foretold = forecast_restart(stores.checkpoint, DeploySpec(sink=f"file:{lab.output}"), Store.open)
+    _, foretold = forecast_restart(stores.checkpoint, DeploySpec(sink=Sink("file", str(lab.output))), Store.open)
     assert "stops for good at batch 4" in foretold.findings[0].message
     lab.run_into_sink()
     assert observe(stores.checkpoint).latest_committed == 3
@@ -226,7 +226,7 @@ def test_a_log_with_holes_is_completed(lab):
     with pytest.raises(Exception, match=r"_spark_metadata/9\.compact doesn't exist \(latestId: 11"):
         lab.table()
     stores = Stores(Store.open(str(lab.checkpoint)), Store.open(str(lab.output)))
-    plan = make_repair(stores, DeclaredSink("file", str(lab.output)))
+    plan = make_repair(stores, Sink("file", str(lab.output)))
     assert plan.sink_effect == "exact"
     apply(plan, stores, query_is_stopped=True, quiet_s=0)
     assert {name: (log / name).read_bytes() for name in before} == before

@@ -24,8 +24,8 @@ from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.checks.inspect import inspect
 from airflow_provider_ckpt.errors import PlanError
+from airflow_provider_ckpt.query.sink import Sink
 from airflow_provider_ckpt.repartition.make import make_repartition
-from airflow_provider_ckpt.sinks.declared import DeclaredSink
 from airflow_provider_ckpt.storage.store import Store
 from tests.spark.operators import OPERATORS, Bench
 from tests.spark_lab import Lab, settle, truth
@@ -197,7 +197,7 @@ def test_every_operator_goes_on_right_or_is_refused(spark, tmp_path, name, store
         with pytest.raises(PlanError, match=REFUSED[name]):
             make_repartition(stores, 5)
         return
-    plan = make_repartition(stores, 5, sink=DeclaredSink("foreachBatch"))
+    plan = make_repartition(stores, 5, sink=Sink("foreachBatch"))
     apply(plan, stores, query_is_stopped=True, quiet_s=0)
     gone_on = []
     for bench in benches:

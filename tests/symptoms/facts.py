@@ -34,5 +34,5 @@ def filled(commands: Iterable[str], texts: Iterable[re.Pattern[str]], examples: 
 
 
 def _number(word: str) -> str:
-    """A word in capitals where a number goes."""
-    return "7" if word == "NUMBER" else "4.3" if word == "VERSION" else word
+    """A word in capitals where a number or a type goes."""
+    return "7" if word == "NUMBER" else "4.3" if word == "VERSION" else word.replace("=TYPE", "=kafka")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from airflow_provider_ckpt.query.source import parse_by_id
 from airflow_provider_ckpt.symptoms.explain import explain
 from airflow_provider_ckpt.symptoms.given import Given
 
-OURS = Given({"0": "kafka:b1:9092/orders", "1": "delta:s3://lake/t"}, "file:s3://lake/out")
+OURS = Given(parse_by_id({"0": "kafka:b1:9092/orders", "1": "delta:s3://lake/t"}), "file:s3://lake/out")
 RESET = "ckpt reset-offsets /ck --source 0=kafka:HOST:PORT --to-current --sink TYPE[:URI]"
 
 
@@ -18,7 +19,7 @@ RESET = "ckpt reset-offsets /ck --source 0=kafka:HOST:PORT --to-current --sink T
         (OURS, "ckpt gate /ck --source 0=delta:URI", "ckpt gate /ck --source 1=delta:s3://lake/t"),
         (OURS, "ckpt gate /ck --source 0=iceberg:URI", "ckpt gate /ck --source 0=iceberg:URI"),
         (Given(), RESET, RESET),
-        (Given({"0": "kafka:a;id"}), "--source 0=kafka", "--source '0=kafka:a;id'"),
+        (Given(parse_by_id({"0": "kafka:a;id"})), "--source 0=kafka", "--source '0=kafka:a;id'"),
     ],
 )
 def test_a_command(given, command, expected):

@@ -27,8 +27,8 @@ from airflow_provider_ckpt.checkpoint.own_files import is_backup_id
 from airflow_provider_ckpt.cli import run
 from airflow_provider_ckpt.errors import BackupCorruptError, CheckpointError, StoreError
 from airflow_provider_ckpt.rollback.make import make_rollback
-from airflow_provider_ckpt.storage.secrets import scrub
 from airflow_provider_ckpt.storage.store import Store
+from airflow_provider_ckpt.untrusted.secrets import scrub
 from tests.faults import Fault, FaultyStore
 
 SECRET = "abc/DEF+secret"

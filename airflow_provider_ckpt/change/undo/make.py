@@ -24,11 +24,13 @@ from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.checkpoint.read_unmoved import read_unmoved
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.errors import PlanError, StalePlanError
+from airflow_provider_ckpt.query.sink import Sink
 from airflow_provider_ckpt.restart.real_time import REAL_TIME, trigger_of
 from airflow_provider_ckpt.sinks.change_effects import in_real_time, rollback_effect, undo_effect, with_state
-from airflow_provider_ckpt.sinks.declared import DeclaredSink, read_file_sink, read_marker
 from airflow_provider_ckpt.sinks.effects import Effect, SinkEffect
+from airflow_provider_ckpt.sinks.file import read_file_sink
 from airflow_provider_ckpt.sinks.memory import place_of
+from airflow_provider_ckpt.sinks.read_marker import read_marker
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.times import time_text
 
@@ -37,7 +39,7 @@ def make_undo(
     stores: Stores,
     *,
     undoes: str | None = None,
-    sink: DeclaredSink | None = None,
+    sink: Sink | None = None,
     opened: Callable[[str], Store] | None = None,
     trigger: str | None = None,
 ) -> Plan:
@@ -75,7 +77,7 @@ def make_undo(
         return interrupted
     declared = sink or sink_of(done)
     if not declared.kind and stores.sink is not None:
-        declared = DeclaredSink("file", stores.sink.location)
+        declared = Sink("file", stores.sink.location)
     if stores.sink is None and declared.directory and opened is not None:
         stores = replace(stores, sink=opened(declared.directory))
     plan = read_unmoved(
@@ -97,7 +99,7 @@ def _goes_further(before: journal.Record, record: journal.Record) -> str:
     )
 
 
-def _fresh_undo(record: journal.Record, stores: Stores, sink: DeclaredSink, trigger: str) -> Plan:
+def _fresh_undo(record: journal.Record, stores: Stores, sink: Sink, trigger: str) -> Plan:
     undo = _observe_undo(record.plan, stores)
     trigger = trigger_of(trigger, operator_names(stores.checkpoint, undo.after.view, record.plan.last_kept))
     effect = _judge_undo(record, stores, sink, undo, trigger)
@@ -140,7 +142,7 @@ def _trim_afterwards(undo: Undo, sink: str, effect: Effect) -> str:
     )
 
 
-def _judge_undo(record: journal.Record, stores: Stores, sink: DeclaredSink, undo: Undo, trigger: str) -> SinkEffect:
+def _judge_undo(record: journal.Record, stores: Stores, sink: Sink, undo: Undo, trigger: str) -> SinkEffect:
     """What an undo does to the sink, where it can be read."""
     done = record.plan
     if sink.directory and stores.sink is None:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
-from airflow_provider_ckpt.restart.deploy import DeploySpec, declare, parse_deploy, parse_yaml
+from airflow_provider_ckpt.query.deploy import DeploySpec, declare, parse_deploy
+from airflow_provider_ckpt.query.yaml_text import parse_yaml
 
 #: The key of such a file under which the locations are; every other key is one of a deploy file.
 CHECKPOINTS = "checkpoints"

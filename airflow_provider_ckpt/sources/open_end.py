@@ -16,57 +16,14 @@ from importlib import import_module
 from typing import Any, Protocol
 
 from airflow_provider_ckpt.checkpoint.progress import Progress
-from airflow_provider_ckpt.codec.source_kinds import KINDS as SOURCE_KINDS
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
-from airflow_provider_ckpt.errors import CheckpointError, StoreError, located
+from airflow_provider_ckpt.errors import CheckpointError, located
+from airflow_provider_ckpt.query.source import Source, require_asked
 from airflow_provider_ckpt.sources.offer import hint_of
 from airflow_provider_ckpt.sources.unread import Unread
-from airflow_provider_ckpt.storage.secrets import scrub
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.times import time_text
 from airflow_provider_ckpt.waiting import Condition, OffsetsReached, all_of
-
-__all__ = ["KINDS", "Access", "DeclaredEnd", "DeclaredEnds", "SourceEnd", "is_endless", "open_end", "parse_end"]
-
-KINDS = ("kafka", "delta", "iceberg", "file")
-_WILD = frozenset("*?[{")
-
-
-@dataclass(frozen=True, slots=True)
-class DeclaredEnd:
-    """A source, as its user declares it.
-
-    Args:
-        kind: One of KINDS.
-        location: Bootstrap servers; table, for Iceberg also its metadata file; directory, with or without a pattern.
-        topics: Of Kafka; none means those that the query has read from.
-    """
-
-    kind: str
-    location: str = ""
-    topics: tuple[str, ...] = ()
-
-    @property
-    def directory(self) -> str:
-        """What has to be opened: the location up to the first part that is a pattern, or that is a metadata file."""
-        if self.metadata_file:
-            return self.location.rpartition("/")[0]
-        if not self.pattern:
-            return self.location
-        return self.location[: -len(self.pattern)].rstrip("/") or "/"
-
-    @property
-    def pattern(self) -> str:
-        """What follows the directory, from the first part with a wildcard on; empty without one."""
-        parts = self.location.split("/") if self.kind == "file" else []
-        first = next((at for at, part in enumerate(parts) if _WILD & set(part)), len(parts))
-        return "/".join(parts[first:])
-
-    @property
-    def metadata_file(self) -> str:
-        """Name of the Iceberg metadata file that was declared, or empty."""
-        is_file = self.kind == "iceberg" and self.location.endswith(".json")
-        return self.location.rpartition("/")[2] if is_file else ""
 
 
 class SourceEnd(Protocol):
@@ -93,27 +50,6 @@ class TableEnd(SourceEnd, Protocol):
         """What no committed batch has read yet. Args and errors as :meth:`SourceEnd.end_at`."""
 
 
-def parse_end(text: str) -> DeclaredEnd:
-    """Read ``TYPE:URI``.
-
-    ``kafka:host:9092,host2:9092/topic,topic2`` (servers and topics may be left out), ``delta:s3://lake/orders``,
-    ``iceberg:s3://lake/db/orders`` (or the URI of a metadata file), ``file:/data/in``, ``file:/data/in/*.json``, and
-    ``file:/data/in/**`` for a source with ``recursiveFileLookup``. Raises StoreError.
-    """
-    kind, _, location = text.partition(":")
-    kind = kind.lower()
-    if kind not in KINDS or (kind != "kafka" and not location):
-        raise StoreError(
-            f"{scrub(text)!r} is not a source",
-            hint=f"Declare a source as TYPE:URI with one of {', '.join(KINDS)}; for example delta:s3://lake/orders, or "
-            "kafka:broker:9092/orders.",
-        )
-    if kind == "kafka":
-        servers, _, topics = location.removeprefix("//").partition("/")
-        return DeclaredEnd(kind, servers, tuple(topic for topic in topics.split(",") if topic))
-    return DeclaredEnd(kind, f"file:{location}" if location.startswith("//") else location)
-
-
 @dataclass(frozen=True, slots=True)
 class Access:
     """How sources are come by.
@@ -131,18 +67,18 @@ class Access:
     option: str = ""
 
 
-def open_table_end(declared: DeclaredEnd, source_id: str, access: Access) -> TableEnd:
+def open_table_end(declared: Source, source_id: str, access: Access) -> TableEnd:
     """The end of a table or a directory: of any kind but Kafka. Raises as :func:`open_end`."""
-    end: TableEnd = import_module(f"{__package__}.{declared.kind}").End(declared, source_id, access)
+    end: TableEnd = import_module(f"{__package__}.{declared.type}").End(declared, source_id, access)
     return end
 
 
-def open_end(declared: DeclaredEnd, source_id: str, access: Access) -> SourceEnd:
+def open_end(declared: Source, source_id: str, access: Access) -> SourceEnd:
     """The end of one source, which the offset log calls ``source_id`` (``"0"``, or its name).
 
     Raises StoreError: the library for it is missing, or it cannot be opened.
     """
-    end: SourceEnd = import_module(f"{__package__}.{declared.kind}").End(declared, source_id, access)
+    end: SourceEnd = import_module(f"{__package__}.{declared.type}").End(declared, source_id, access)
     return end
 
 
@@ -150,19 +86,20 @@ class DeclaredEnds:
     """The ends of all sources that a user declares of a query (:class:`~airflow_provider_ckpt.waiting.SourceEnds`).
 
     Args:
-        sources: By source id what :func:`parse_end` reads; or a mere type for a source that has no end to wait for,
-            such as ``rate``. A source that is not named at all is an error as soon as an end is asked for: forgetting
-            one would make a wait end too early.
+        sources: By id; also those of a type that has no end to wait for, such as ``rate``. A source that is not named
+            at all is an error as soon as an end is asked for: forgetting one would make a wait end too early.
         access: How they are come by.
 
     Raises:
-        StoreError: A declaration cannot be read, or a library for it is missing.
+        StoreError: A source has no place, or a library for it is missing.
     """
 
-    def __init__(self, sources: Mapping[str, str], access: Access) -> None:
-        self._endless = {source_id for source_id, text in sources.items() if is_endless(text)}
-        declared = {source_id: parse_end(sources[source_id]) for source_id in sources.keys() - self._endless}
-        self._ends = {source_id: open_end(declared[source_id], source_id, access) for source_id in sorted(declared)}
+    def __init__(self, sources: Mapping[str, Source], access: Access) -> None:
+        self._endless = {source_id for source_id, source in sources.items() if source.is_endless}
+        asked = sorted(sources.keys() - self._endless)
+        for source_id in asked:
+            require_asked(sources[source_id])
+        self._ends = {source_id: open_end(sources[source_id], source_id, access) for source_id in asked}
         self._access = access
         if not self._ends:
             raise CheckpointError(
@@ -224,11 +161,6 @@ class DeclaredEnds:
         if source_id not in ids:
             raise CheckpointError(f"the query has no source {source_id!r}; its sources are {', '.join(ids)}")
         return progress.offsets.offset(source_id)
-
-
-def is_endless(text: str) -> bool:
-    """Whether a declaration names a type of source that nobody can ask for an end."""
-    return text.lower() in {kind.lower() for kind in SOURCE_KINDS} - set(KINDS)
 
 
 def _as_one(conditions: list[OffsetsReached], slack: int) -> list[Condition]:

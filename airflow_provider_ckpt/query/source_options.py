@@ -7,11 +7,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from airflow_provider_ckpt.checkpoint.spark_confs import conf_text
-from airflow_provider_ckpt.positions.extent import Extent, Partition
-from airflow_provider_ckpt.positions.next_batch import DEFAULT_DELAY_MS, Limits
+from airflow_provider_ckpt.codec.kafka_offset import Partition
+from airflow_provider_ckpt.query.spark_version import conf_text
+from airflow_provider_ckpt.query.trigger import REAL_TIME
 from airflow_provider_ckpt.untrusted.bounded_json import parse_json
 
+#: ``maxTriggerDelay`` of a source that sets none, milliseconds.
+DEFAULT_DELAY_MS = 15 * 60_000
 #: Spark's units of a duration (``JavaUtils.timeStringAs``), milliseconds; a plain number has the unit of the option.
 _UNITS_MS = {"us": 0.001, "ms": 1, "": 1, "s": 1_000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
 _DURATION = re.compile(r"\s*(\d{1,15})\s*([a-z]*)\s*", re.ASCII)
@@ -48,6 +50,42 @@ _BOOLEAN = {option.lower(): option for option in _FLAGS}
 
 
 @dataclass(frozen=True, slots=True)
+class Limits:
+    """How much a source reads in one batch, as its options and its trigger say.
+
+    Args:
+        most: ``maxOffsetsPerTrigger``; None without it. With 0 the query never reads anything.
+        least: ``minOffsetsPerTrigger``; None without it.
+        delay_ms: ``maxTriggerDelay``: a batch is not held back longer than this after the one before it, milliseconds.
+        trigger: As ``DataStreamWriter.trigger`` calls it; ``once`` ignores both limits, ``realTime`` allows none. None
+            is unknown, and is taken for a query that goes on.
+
+    Raises:
+        ValueError: Spark would not start with these: the least is more than the most, one of them is negative, or there
+            is one in real-time mode.
+    """
+
+    most: int | None = None
+    least: int | None = None
+    delay_ms: int = DEFAULT_DELAY_MS
+    trigger: str | None = None
+
+    def __post_init__(self) -> None:
+        for option, value in (("maxOffsetsPerTrigger", self.most), ("minOffsetsPerTrigger", self.least)):
+            if value is not None and value < 0:
+                raise ValueError(
+                    f"{option} is {value}: a negative limit makes Spark take the source for one that lost data"
+                )
+            if value is not None and self.trigger == REAL_TIME:
+                raise ValueError(f"{option} is {value}, which Spark refuses in real-time mode")
+        if self.most is not None and self.least is not None and self.least > self.most:
+            raise ValueError(
+                f"minOffsetsPerTrigger is {self.least}, higher than maxOffsetsPerTrigger, which is {self.most}: Spark "
+                "does not start the query"
+            )
+
+
+@dataclass(frozen=True, slots=True)
 class SourceOptions:
     """What a query sets for a Kafka source.
 
@@ -64,10 +102,6 @@ class SourceOptions:
     is_pattern: bool | None = None
     assigned: frozenset[Partition] | None = None
     has_group_id: bool = False
-
-    def of_extent(self, extent: Extent) -> Extent:
-        """What the query reads of its topics: the partitions that are assigned to it, or all."""
-        return extent if self.assigned is None else extent.only(self.assigned)
 
 
 @dataclass(frozen=True, slots=True)

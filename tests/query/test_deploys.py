@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_provider_ckpt.restart.deploys import parse_deploys
+from airflow_provider_ckpt.query.deploys import parse_deploys
 
 FILE = """
 spark_version: "4.3"

@@ -1,17 +1,21 @@
-"""Readers of what sinks remember of the batches that they have seen: one module a format, loaded when it is needed."""
+"""The sink of a query, as its user declares it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from importlib import import_module
+from dataclasses import dataclass, field, replace
+from typing import Protocol
 
-from airflow_provider_ckpt.checkpoint.sink_marker import FILE_FORMATS, MARKING, NOT_DECLARED, SinkMarker
 from airflow_provider_ckpt.errors import StoreError
-from airflow_provider_ckpt.sinks.file import read_file_sink
-from airflow_provider_ckpt.storage.secrets import scrub
-from airflow_provider_ckpt.storage.store import Store
+from airflow_provider_ckpt.untrusted.secrets import scrub
 
-__all__ = ["DeclaredSink", "parse_sink", "read_file_sink", "read_marker"]
+#: Kinds of sinks that skip a batch that they have seen.
+MARKING = ("file", "delta", "iceberg", "hudi", "history")
+#: Formats of the file sink, by which it is declared as well.
+FILE_FORMATS = ("parquet", "json", "csv", "orc", "text")
+#: Spark's own sinks that write a micro-batch as a whole.
+SINKS_OF_BATCHES = ("file", *FILE_FORMATS, "foreachbatch")
+#: The name of a sink that nobody has declared.
+NOT_DECLARED = "not declared"
 
 _UNMARKED = ("kafka", "foreachBatch", "foreach", "console", "noop", "memory", "unknown")
 _KINDS = {kind.lower(): kind for kind in (*MARKING, *_UNMARKED)} | dict.fromkeys(FILE_FORMATS, "file")
@@ -19,8 +23,16 @@ _KINDS = {kind.lower(): kind for kind in (*MARKING, *_UNMARKED)} | dict.fromkeys
 _WRITER = {"delta": "txnAppId", "hudi": "identifier"}
 
 
+class Opened(Protocol):
+    """What was opened at an absolute location, such as a store."""
+
+    @property
+    def location(self) -> str:
+        """Where it is."""
+
+
 @dataclass(frozen=True, slots=True)
-class DeclaredSink:
+class Sink:
     """The sink of a query, as its user declares it.
 
     Args:
@@ -28,25 +40,39 @@ class DeclaredSink:
         location: Output directory or table, or for Iceberg a metadata file; empty where the kind needs none.
         writer: ``txnAppId`` of a Delta writer, ``hoodie.datasource.write.streaming.checkpoint.identifier`` of a Hudi
             writer; empty for the default.
+        format: Of the file sink, when it was declared by it, such as ``parquet``; else empty.
     """
 
     kind: str
     location: str = ""
     writer: str = ""
+    format: str = field(default="", compare=False)
+
+    @property
+    def said(self) -> str:
+        """Its format or its kind, as it was declared."""
+        return self.format or self.kind
+
+    @property
+    def text(self) -> str:
+        """The declaration, which :func:`parse_sink` reads again; empty for a sink that is not declared."""
+        return self._text(self.said)
 
     @property
     def name(self) -> str:
-        """The declaration as text, which :func:`parse_sink` reads again; what is not declared says so."""
-        mark = f"#{_WRITER[self.kind]}={self.writer}" if self.writer else ""
-        return f"{self.kind}:{self.location}{mark}" if self.location else self.kind or NOT_DECLARED
+        """As :attr:`text`, by its kind, for plans and sentences; what is not declared says so."""
+        return self._text(self.kind) or NOT_DECLARED
 
-    def at(self, store: Store | None) -> DeclaredSink:
-        """The same sink, with the absolute location of its opened store and without secrets."""
-        if store is None:
+    def _text(self, kind: str) -> str:
+        mark = f"#{_WRITER[self.kind]}={self.writer}" if self.writer else ""
+        return f"{kind}:{self.location}{mark}" if self.location else kind
+
+    def at(self, opened: Opened | None) -> Sink:
+        """The same sink without secrets, and with the absolute location at which it was opened, if it was."""
+        if opened is None:
             return replace(self, location=scrub(self.location))
-        return replace(
-            self, location=f"{store.location}/{self.metadata_file}" if self.metadata_file else store.location
-        )
+        location = opened.location
+        return replace(self, location=f"{location}/{self.metadata_file}" if self.metadata_file else location)
 
     @property
     def directory(self) -> str | None:
@@ -62,7 +88,7 @@ class DeclaredSink:
         return self.location.rpartition("/")[2] if is_file else ""
 
 
-def parse_sink(text: str) -> DeclaredSink:
+def parse_sink(text: str) -> Sink:
     """Read ``TYPE[:URI][#KEY=ID]``: ``file:/data/out``, ``delta:s3://lake/orders#txnAppId=orders``, ``kafka``.
 
     A format of the file sink, as in ``parquet:/data/out``, means the same as ``file``.
@@ -70,7 +96,7 @@ def parse_sink(text: str) -> DeclaredSink:
     Raises StoreError.
     """
     name, _, location = text.partition(":")
-    kind = _KINDS.get(name.lower())
+    kind, file_format = _KINDS.get(name.lower()), name.lower() if name.lower() in FILE_FORMATS else ""
     if kind is None or (kind in MARKING and not location):
         raise StoreError(
             f"{scrub(text)!r} is not a sink",
@@ -81,26 +107,4 @@ def parse_sink(text: str) -> DeclaredSink:
     if location.startswith("//"):
         location = f"file:{location}"
     place, mark, writer = location.rpartition(f"#{_WRITER[kind]}=") if kind in _WRITER else (location, "", "")
-    return DeclaredSink(kind, place, writer) if mark else DeclaredSink(kind, location)
-
-
-def read_marker(sink: DeclaredSink, store: Store | None, query_id: str | None, batch_id: int) -> SinkMarker:
-    """What a sink remembers of a query.
-
-    Args:
-        sink: The sink.
-        store: Of its ``directory``; None when it has none.
-        query_id: Id of the query.
-        batch_id: How far back to search: to the newest batch up to this one.
-
-    Raises:
-        StoreError: It cannot be read.
-    """
-    if store is None and sink.kind in MARKING:
-        raise StoreError(
-            f"the {sink.kind} sink was declared, but its location was not given to open", location=sink.location
-        )
-    if sink.kind not in MARKING:
-        return SinkMarker(sink.kind, scrub(sink.location))
-    marker: SinkMarker = import_module(f"{__package__}.{sink.kind}").read(sink, store, query_id or "", batch_id)
-    return marker
+    return Sink(kind, place, writer) if mark else Sink(kind, location, format=file_format)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_provider_ckpt.storage.secrets import secrets_of, without_secret
+from airflow_provider_ckpt.untrusted.secrets import secrets_of, without_secret
 
 
 @pytest.mark.parametrize(

@@ -2,41 +2,17 @@
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from airflow_provider_ckpt.checkpoint.progress import as_declared
-from airflow_provider_ckpt.checkpoint.sink_marker import FILE_FORMATS
-from airflow_provider_ckpt.checkpoint.spark_confs import SPARK_MAX, SparkVersion, conf_text, parse_spark_version
-from airflow_provider_ckpt.codec.source_kinds import KINDS
-
-#: More sources than any query has.
-MOST_SOURCES = 10_000
-#: What a query can be started with, as ``DataStreamWriter.trigger`` of PySpark calls it.
-TRIGGERS = ("processingTime", "availableNow", "once", "continuous", "realTime")
-
-
-#: A deploy file has some lines.
-MOST_YAML_CHARS, MOST_YAML_DEPTH = 1 << 20, 50
-
-
-@dataclass(frozen=True, slots=True)
-class DeclaredSource:
-    """One source of the query that is to be deployed.
-
-    Args:
-        name: Its name (source evolution), or its position as a text: ``"0"`` is the first; None when only the number of
-            sources is known.
-        kind: Its type, such as ``kafka`` or ``file``; None when it is not known.
-        place: What it reads from, such as ``broker:9092/orders``; empty when that is not declared.
-    """
-
-    name: str | None
-    kind: str | None = None
-    place: str = ""
+from airflow_provider_ckpt.errors import StoreError
+from airflow_provider_ckpt.query.sink import Sink, parse_sink
+from airflow_provider_ckpt.query.source import Source, parse_sources
+from airflow_provider_ckpt.query.spark_version import SPARK_MAX, SparkVersion, conf_text, parse_spark_version
+from airflow_provider_ckpt.query.trigger import TRIGGERS
+from airflow_provider_ckpt.query.yaml_text import parse_yaml
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +23,7 @@ class DeploySpec:
         declared_version: The Spark that will restart the query; None is unknown, and the newest known one is assumed.
         confs: SQL confs that the deploy sets explicitly.
         sources: The sources of the query in order, or None.
-        sink: The sink as ``kind`` or ``kind:URI``, such as ``file:s3://lake/orders``, or None.
+        sink: The sink, or None.
         operators: Spark's names of the stateful operators by operator id, such as ``("stateStoreSave",)``; an empty
             tuple is a stateless query, None is unknown.
         async_progress: Whether the deploy switches on async progress tracking; None is unknown.
@@ -60,8 +36,8 @@ class DeploySpec:
 
     declared_version: SparkVersion | None = None
     confs: Mapping[str, str] = field(default_factory=dict)
-    sources: tuple[DeclaredSource, ...] | None = None
-    sink: str | None = None
+    sources: tuple[Source, ...] | None = None
+    sink: Sink | None = None
     operators: tuple[str, ...] | None = None
     async_progress: bool | None = None
     sink_name: str | None = None
@@ -81,20 +57,22 @@ class DeploySpec:
         return bool(self.confs) or self.sets_no_conf
 
     @property
+    def by_id(self) -> dict[str, Source]:
+        """The sources by name or position, as far as these are declared."""
+        return {source.id: source for source in self.sources or () if source.id is not None}
+
+    @property
     def source_kinds(self) -> dict[str, str | None] | None:
         """Types of the sources by name or position; None unless every source was declared."""
         if self.sources is None:
             return None
-        kinds = {source.name: source.kind for source in self.sources if source.name is not None}
+        kinds = {source.id: source.type for source in self.sources if source.id is not None}
         return kinds if len(kinds) == len(self.sources) else None
 
     @property
     def file_sink(self) -> str | None:
-        """Location of the output directory, when the sink is declared as ``file:URI`` or by a format of it."""
-        kind, _, uri = (self.sink or "").partition(":")
-        if kind.lower() not in ("file", *FILE_FORMATS) or not uri:
-            return None
-        return f"file:{uri}" if uri.startswith("//") else uri
+        """Location of the output directory of a file sink; None for any other, and where it is not declared."""
+        return self.sink.location or None if self.sink is not None and self.sink.kind == "file" else None
 
     def switches_on(self, key: str) -> bool:
         """Whether a boolean conf is set to true, in whatever case, as Spark reads it."""
@@ -108,11 +86,6 @@ class DeploySpec:
 def is_true(value: str | None) -> bool:
     """Whether Spark takes the value of a boolean conf for true."""
     return value is not None and value.strip().lower() == "true"
-
-
-def count_of_sources(count: int) -> tuple[DeclaredSource, ...]:
-    """So many sources, of which nothing else is known."""
-    return (DeclaredSource(None),) * count
 
 
 def parse_deploy_file(text: str) -> DeploySpec:
@@ -146,49 +119,6 @@ def parse_deploy(name: str, text: str) -> DeploySpec:
     if name.endswith((".yaml", ".yml")):
         return parse_deploy_file(text)
     return DeploySpec().with_confs(parse_conf_file(text))
-
-
-def parse_yaml(text: str) -> Any:
-    """The value that YAML without aliases means; aliases can make a line a billion values. Raises ValueError."""
-    import yaml
-
-    if len(text) > MOST_YAML_CHARS:
-        raise ValueError(f"more than {MOST_YAML_CHARS:,} characters")
-    try:
-        depth = 0
-        for event in yaml.parse(text, yaml.SafeLoader):
-            if isinstance(event, yaml.AliasEvent):
-                raise ValueError(
-                    f"line {event.start_mark.line + 1} has the alias *{event.anchor}, which is refused; write the "
-                    "value itself"
-                )
-            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-            if depth > MOST_YAML_DEPTH:
-                raise ValueError(f"nested deeper than {MOST_YAML_DEPTH} levels")
-        return yaml.load(text, _loader())  # a safe loader
-    except yaml.YAMLError as error:
-        raise ValueError(f"not YAML: {error}") from None
-    except (RecursionError, OverflowError) as error:
-        raise ValueError(f"the YAML cannot be read: {error}") from None
-
-
-@functools.cache
-def _loader() -> Any:
-    """YAML's safe loader, that refuses a key that is given twice in one mapping: the last would silently win."""
-    import yaml
-
-    class Loader(yaml.SafeLoader):  # type: ignore[misc]  # yaml has no types
-        def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
-            keys: set[str] = set()
-            for item, _ in node.value if isinstance(node, yaml.MappingNode) else ():
-                key = str(self.construct_object(item, deep=True))
-                if key in keys:
-                    raise ValueError(f"line {item.start_mark.line + 1} gives {key!r} again; give it once")
-                keys.add(key)
-            found: dict[Any, Any] = super().construct_mapping(node, deep=deep)
-            return found
-
-    return Loader
 
 
 def declare(deploy: DeploySpec, document: Mapping[str, Any]) -> DeploySpec:
@@ -228,29 +158,6 @@ def _parse_confs(confs: Any) -> dict[str, str]:
     return {key: conf_text(value) for key, value in confs.items()}
 
 
-def _parse_sources(sources: Any) -> tuple[DeclaredSource, ...]:
-    if isinstance(sources, int) and not isinstance(sources, bool) and 0 < sources <= MOST_SOURCES:
-        return count_of_sources(sources)
-    if isinstance(sources, list) and sources:
-        return tuple(_parse_source(str(position), text) for position, text in enumerate(sources))
-    if isinstance(sources, dict) and sources:
-        return tuple(_parse_source(str(name), text) for name, text in sources.items())
-    raise ValueError(f"sources must be a number, a list of types, or a mapping from name to type, not {sources!r}")
-
-
-def _parse_source(name: str, text: Any) -> DeclaredSource:
-    """A type that is known, and what it reads from; none means a source of any other type."""
-    if text is None or text == "":
-        return DeclaredSource(name)
-    kind, _, place = as_declared(str(text)).partition(":")
-    if kind not in KINDS:
-        raise ValueError(
-            f"unknown source type {kind!r}; the known types are {', '.join(sorted(KINDS))}; leave the type empty for "
-            "any other"
-        )
-    return DeclaredSource(name, kind, place)
-
-
 def _parse_classes(classes: Any) -> tuple[str, ...]:
     if not isinstance(classes, list) or not all(isinstance(name, str) and name for name in classes):
         raise ValueError(f"classes must be a list of names, not {classes!r}")
@@ -261,6 +168,15 @@ def _parse_operators(operators: Any) -> tuple[str, ...]:
     if not isinstance(operators, list):
         raise ValueError(f"operators must be a list of names, not {operators!r}")
     return tuple(map(str, operators))
+
+
+def _parse_sink(sink: Any) -> Sink:
+    if isinstance(sink, Sink):
+        return sink
+    try:
+        return parse_sink(_typed("sink", str)(sink))
+    except StoreError as error:
+        raise ValueError(f"{error.message}. {error.hint}") from None
 
 
 def _parse_version(version: Any) -> SparkVersion:
@@ -278,7 +194,7 @@ def _parse_trigger(trigger: Any) -> str:
 
 
 def _parse_source_options(options: Any) -> dict[str, str]:
-    from airflow_provider_ckpt.positions.source_options import option_texts  # a room that most deploys do not need
+    from airflow_provider_ckpt.query.source_options import option_texts  # a room that most deploys do not need
 
     return option_texts(options)
 
@@ -288,8 +204,8 @@ _FIELDS = {"spark_version": "declared_version"}
 _PARSERS: Mapping[str, Callable[[Any], Any]] = {
     "spark_version": _parse_version,
     "confs": _parse_confs,
-    "sources": _parse_sources,
-    "sink": _typed("sink", str),
+    "sources": parse_sources,
+    "sink": _parse_sink,
     "operators": _parse_operators,
     "async_progress": _typed("async_progress", bool),
     "sink_name": _typed("sink_name", str),

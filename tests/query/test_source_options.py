@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_provider_ckpt.positions.next_batch import Limits
-from airflow_provider_ckpt.positions.source_options import SourceOptions, option_texts, parse_assigned, parse_options
+from airflow_provider_ckpt.query.source_options import (
+    Limits,
+    SourceOptions,
+    option_texts,
+    parse_assigned,
+    parse_options,
+)
 
 
 def test_options_are_by_source_and_their_case_does_not_matter():

@@ -1,0 +1,10 @@
+"""The triggers of a query, as ``DataStreamWriter.trigger`` of PySpark calls them."""
+
+from __future__ import annotations
+
+#: What a query can be started with, as ``DataStreamWriter.trigger`` of PySpark calls it.
+TRIGGERS = ("processingTime", "availableNow", "once", "continuous", "realTime")
+#: Triggers that end by themselves.
+AVAILABLE_NOW, ONCE = "availableNow", "once"
+#: A trigger whose batches read on while they run.
+REAL_TIME = "realTime"

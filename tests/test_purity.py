@@ -1,0 +1,68 @@
+"""A module that is named by a noun does no IO, and one that does is named by a verb: computed from what each imports."""
+
+from __future__ import annotations
+
+from tests.purity import purity
+
+#: Rooms whose modules are not named for what they do: faces, types, the storage, and the ground.
+NOT_NAMED_FOR_IO = {
+    "cli",
+    "documents",
+    "hooks",
+    "lineage",
+    "operators",
+    "plugin",
+    "report",
+    "sensors",
+    "spark",
+    "storage",
+    "triggers",
+}
+#: Rooms with a reader for each format or system, which has its name: ``sinks/delta.py``.
+READERS = {"sinks", "sources", "tables"}
+#: What a module that does IO may be named by: the first word of its name.
+VERBS = """
+apply ask compact compare declare explain export find fit follow foresee forget gate inspect judge make observe open poll publish prune put
+read recognise rehearse repair repartition require reset resolve restore rewind resume roll stage take translate vacuum validate verify
+write
+"""
+#: Nouns that do IO all the same: what others read and write by. It only gets shorter.
+DOES_IO = {
+    "backup.catalog": "the backups of a root",
+    "backup.copier": "copies objects",
+    "backup.folders": "the directories of a root",
+    "backup.patience": "waits for a checkpoint that is whole",
+    "change.executor": "takes the steps of a plan",
+    "change.guard": "watches for a query",
+    "change.journal": "the records of changes",
+    "change.lock": "one operator at a time",
+    "change.places": "the stores of a change",
+    "checkpoint.listing": "lists the directories of a checkpoint",
+}
+#: Verbs that do none: what they do is to decide, or to read a page of the package itself.
+PURE_VERBS = {
+    "backup.prune_plan": "a plan to prune",
+    "backup.restore_plan": "a plan to restore",
+    "checks.read_state_files": "reads by what it is given",
+    "change.ask_word": "calls what a user has given",
+    "symptoms.read_index": "reads pages of the package",
+    "symptoms.read_pages": "reads pages of the package",
+}
+
+
+def named() -> dict[str, tuple[bool, bool]]:
+    """Of each module of the subjects: whether its name begins with a verb, and whether it does IO."""
+    found = {}
+    for module, is_pure in purity().items():
+        room, _, inside = module.partition(".")
+        if inside and room not in NOT_NAMED_FOR_IO | READERS:
+            found[module] = module.rpartition(".")[2].partition("_")[0] in VERBS.split(), not is_pure
+    return found
+
+
+def test_a_module_that_does_io_is_named_by_a_verb():
+    assert {name for name, (is_verb, does_io) in named().items() if does_io and not is_verb} == set(DOES_IO)
+
+
+def test_a_module_that_does_none_is_named_by_a_noun():
+    assert {name for name, (is_verb, does_io) in named().items() if is_verb and not does_io} == set(PURE_VERBS)
