@@ -46,7 +46,7 @@ _ALL = re.compile(r"\bMODULES\b|\bcli\.commands\b")
 @cache
 def graph() -> grimp.ImportGraph:
     """Who imports whom in the package and in its tests."""
-    found = grimp.build_graph(PACKAGE, TESTS)
+    found = grimp.build_graph(PACKAGE, TESTS, cache_dir=None)
     for module, loaded in LOADED.items():
         for other in loaded:
             found.add_import(importer=f"{PACKAGE}.{module}", imported=f"{PACKAGE}.{other}")

@@ -18,7 +18,7 @@ IO = (
 @cache
 def purity() -> dict[str, bool]:
     """Whether a module does no IO, by its name below the package; packages are left out."""
-    graph = grimp.build_graph(PACKAGE, include_external_packages=True)
+    graph = grimp.build_graph(PACKAGE, include_external_packages=True, cache_dir=None)
     does_io = set[str]()
     for name in IO:
         does_io |= {name, *graph.find_downstream_modules(name)}

@@ -39,6 +39,8 @@ NEEDS_MORE = (
         "sensors",
         "spark",
         "test_postgres.py",
+        "walk",
+        "change/test_bucket.py",
         "test_wheels.py",
         "triggers",
     ),

@@ -36,12 +36,14 @@ def started(before: str = "") -> tuple[subprocess.Popen[str], Path]:
 def test_no_temporary_directory_stays(number):
     process, scratch = started()
     assert scratch.is_dir()
-    process.send_signal(number)
-    assert process.wait(60) == 128 + number and not scratch.exists()
+    with process:
+        process.send_signal(number)
+        assert process.wait(60) == 128 + number and not scratch.exists()
 
 
 def test_what_nohup_started_survives_the_end_of_its_terminal():
     process, scratch = started("import signal\nsignal.signal(signal.SIGHUP, signal.SIG_IGN)\n")
-    process.send_signal(signal.SIGHUP)
-    process.send_signal(signal.SIGTERM)
-    assert process.wait(60) == 128 + signal.SIGTERM and not scratch.exists()
+    with process:
+        process.send_signal(signal.SIGHUP)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 128 + signal.SIGTERM and not scratch.exists()

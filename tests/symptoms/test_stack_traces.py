@@ -27,7 +27,7 @@ REPEATED = {
     "words": ([f"and then it took its time in step {n} of the load\n" for n in range(100)], 12),
     "warnings": ([WARN.format(n, n, n) for n in range(100)], 6),
     "json": ([JSON.format(n, n, n) for n in range(100)], 6),
-    "traces": (["java.io.IOException: no connection\n", *FRAMES], 12),
+    "traces": (["java.io.IOException: no connection\n", *FRAMES], 30),
 }
 
 
