@@ -117,10 +117,13 @@ def chain_v2(
     """
     chain = Chain()
     final = StateFile(store.store_id, version, unique_id, "zip")
+    changelog = StateFile(store.store_id, version, unique_id, "changelog")
     if by_zip and final in store.files:
         yield from _add(chain, store, final)
-        return chain
-    changelog = StateFile(store.store_id, version, unique_id, "changelog")
+        if not chain.missing or changelog not in store.files:
+            return chain
+        earlier = yield from chain_v2(store, version, unique_id, codec, decompressors, by_zip=False)
+        return _repaired(chain, earlier)
     if changelog not in store.files:
         chain.missing.append(store.name(changelog))
         return chain
@@ -142,12 +145,16 @@ def chain_v2(
         chain.missing.append(f"{store.name(StateFile(store.store_id, first, lineage[first], 'zip'))}: {NO_SNAPSHOT}")
     if base and chain.missing:
         earlier = yield from chain_v2(store, base, lineage[base], codec, decompressors, by_zip=False)
-        # Spark searches for that very zip before it goes on to older files, so it belongs to them
-        chain = Chain([*earlier.names, *chain.names], earlier.missing, [*earlier.repaired, *chain.missing])
+        chain = _repaired(chain, earlier)
     changes = yield from _changes(store, base + 1, version, sorted(lineage.items()), "changelog")
     chain.names += changes.names
     chain.missing += changes.missing
     return chain
+
+
+def _repaired(broken: Chain, earlier: Chain) -> Chain:
+    """Older files in the place of a broken zip; Spark searches for that very zip first, so it belongs to them."""
+    return Chain([*earlier.names, *broken.names], earlier.missing, [*earlier.repaired, *broken.missing])
 
 
 def _add(chain: Chain, store: StateStore, file: StateFile) -> Reads[None]:

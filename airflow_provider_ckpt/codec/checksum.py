@@ -82,7 +82,7 @@ class SparkChecksum(Verbatim):
     """A visible ``N.crc`` (Spark's ``ChecksumFile``).
 
     Args:
-        algorithm: Spark writes ``CRC32C``.
+        algorithm: Spark writes ``CRC32C``, and sums so whatever it reads here.
         value: The checksum as a signed 32 bit integer.
         main_file_size: Bytes.
         timestamp_ms: When it was written, epoch milliseconds.
@@ -134,8 +134,6 @@ def decode_spark(data: bytes, name: str) -> SparkChecksum:
         fields.long("timestampMs"),
         value.get("creator"),
     )
-    if checksum.algorithm != "CRC32C":
-        raise MalformedEntryError(f"unknown checksum algorithm {checksum.algorithm!r}", name=name)
     return remember(checksum, data)
 
 

@@ -227,6 +227,29 @@ WHOLE_ROCKSDB = {
             "state/0/0/5_e.zip": snapshot_file(),
         },
     ),
+    "format 2: a changelog makes up for the snapshot that was to be loaded": Case(
+        ("state/0/0/7_c.changelog",),
+        (
+            *LOGS,
+            *(f"state/0/0/{name}" for name in ("6_b.zip", "7_c.changelog", "8_a.changelog", "8_a.zip")),
+        ),
+        repaired=("state/0/0/8_a.zip: cut",),
+        commit=IDS,
+        broken={"state/0/0/8_a.zip": "cut"},
+        contents={
+            "state/0/0/8_a.changelog": changelog_file((6, "b"), (7, "c")),
+            "state/0/0/8_a.zip": SNAPSHOT,
+            "state/0/0/6_b.zip": snapshot_file(),
+        },
+    ),
+    "format 2: a snapshot that was to be loaded, and no changelog of its version": Case(
+        (),
+        (*LOGS, "state/0/0/8_a.zip"),
+        ("state/0/0/8_a.zip: cut",),
+        commit=IDS,
+        broken={"state/0/0/8_a.zip": "cut"},
+        contents={"state/0/0/8_a.zip": SNAPSHOT},
+    ),
     "format 2: column families are in no changelog": Case(
         (FAMILIES, "state/0/0/7_c.changelog"),
         (*LOGS, FAMILIES, "state/0/0/7_c.changelog", "state/0/0/8_a.changelog"),

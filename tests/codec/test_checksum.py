@@ -63,10 +63,17 @@ def test_what_spark_writes_is_read_again():
     assert decode_spark(SparkChecksum("CRC32C", 1, 2, 3, "c").encode(), "1.crc") == checksum
 
 
+def test_the_algorithm_that_is_named_changes_no_sum():
+    """Spark sums by CRC-32C whatever the file names."""
+    data = b"123456789"
+    named = SPARK | {"algorithm": "MD5", "value": crc32c(data) - 2**32, "mainFileSize": len(data)}
+    assert decode_spark(json.dumps(named).encode(), "1.crc").matches(data)
+
+
 @pytest.mark.parametrize(
     ("fields", "problem"),
     [
-        ({"algorithm": "MD5"}, "unknown checksum algorithm 'MD5'"),
+        ({"mainFileSize": "x"}, "'mainFileSize' in the checksum file is no"),
         ({"value": "x"}, "'value' in the checksum file is no"),
     ],
 )

@@ -31,18 +31,26 @@ from .case import (
 from .damage import (
     CHANGELOG_STATE,
     CUT_STATE,
+    ENDS_IN_SNAPSHOT,
     FILE_SOURCE,
+    HADOOP_SUMS,
     HDFS_STATE,
     LEFT,
+    LOG_SUMS,
     LOGS,
     ONE_PARTITION,
     OPERATOR_METADATA,
     ROCKSDB_STATE,
     SCHEMAS,
+    SNAPSHOT_AT_END,
+    SPARK_SUMS,
     STATE_DIRECTORY,
+    SUMS_BESIDE_SPARKS,
+    SUMS_OF_SPARK,
     TRAILING,
     TRAILING_STATE,
     V2_STATE,
+    VERIFIED_SUMS,
 )
 from .forms import form_cases, junk_cases, tool_cases
 
@@ -155,6 +163,16 @@ def _state() -> Iterator[Case]:
     for base in ("agg-hdfs", "agg-v2", "agg-changelog-v2"):
         yield from _each(base, ("drop commits/{N}", ("drop commits/{N}", "drop offsets/{N}")), query="count-noop")
     yield from _each("agg-update-v2", (("drop commits/{N}", "drop commits/{N-1}"), "drop commits/{N-1}"))
+    for bases, damages in (
+        (VERIFIED_SUMS, HADOOP_SUMS),
+        (LOG_SUMS, HADOOP_SUMS),
+        (SUMS_OF_SPARK, SPARK_SUMS),
+        (SUMS_BESIDE_SPARKS, HADOOP_SUMS[::5]),
+    ):
+        for base, names in bases.items():
+            yield from _each(base, (damage.replace("{}", name) for name in names for damage in damages))
+    ends = ((*ENDS_IN_SNAPSHOT, *((damage,) if isinstance(damage, str) else damage)) for damage in SNAPSHOT_AT_END)
+    yield from _each("agg-changelog-v2", ends, query="count-noop")
     for base, damages in TRAILING_STATE.items():
         lines = ((*TRAILING, *((damage,) if isinstance(damage, str) else damage)) for damage in damages)
         yield from _each(base, lines, query=None if base == "agg-update" else "count-noop")

@@ -149,6 +149,36 @@ V2_STATE = ("drop state/0/0/{V}_*", "empty state/0/0/{V}_*", "text commits/{N} v
             "drop state/0/0/*.crc", "rot state/0/0/{V}_*[gp]", "drop state/0/0/{V-1}_*", ("drop commits/{N}", "drop commits/{N-1}"),
             "text commits/{N} v2 '{\"nextBatchWatermarkMs\":0}'")  # fmt: skip
 
+#: A checksum file that Hadoop cannot read, cut in its header or another file, or can: cut behind it, another sum.
+HADOOP_SUMS = ("empty {}", "keep {} 4", "text {} hello", "keep {} 8", "keep {} 11", "rot-end {}")
+#: Those that Spark verifies when it loads state: of zips and tables, where it has no checksum file of its own.
+VERIFIED_SUMS = {
+    "agg-rocksdb": ("state/0/0/.{V}.zip.crc", "state/0/0/SSTs/.*.sst.crc"),
+    "agg-changelog": ("state/0/0/.3.zip.crc", "state/0/0/SSTs/.*.sst.crc"),
+    "agg-changelog-v2": ("state/0/0/SSTs/.*.sst.crc",),
+}
+#: Those that it does not, as it does not those of its logs.
+LOG_SUMS = {"agg-hdfs": ("offsets/.{N}.crc", "commits/.{N}.crc", "state/0/0/_metadata/.schema.crc")}
+#: Spark's own, which it reads before the state is used, and those of Hadoop beside these, which it does not.
+SPARK_SUMS = ("empty {}", "truncate {}", "text {} hello")
+SUMS_OF_SPARK = {
+    "agg-v2": ("state/0/0/{V}_*.zip.crc",),
+    "agg-changelog-v2": ("state/0/0/{V}_*.changelog.crc", "state/0/0/3_*.changelog.crc", "state/0/0/3_*.zip.crc"),
+}
+SUMS_BESIDE_SPARKS = {
+    "agg-v2": ("state/0/0/.{V}_*.zip.crc", "state/0/0/.{V}_*.zip.crc.crc"),
+    "agg-changelog-v2": ("state/0/0/.{V}_*.changelog.crc", "state/0/0/.3_*.zip.crc"),
+}
+#: Format 2 where the newest version has a snapshot and a changelog: Spark makes up for the one by the other.
+ENDS_IN_SNAPSHOT = (*(f"drop {log}/[3-7]*" for log in ("offsets", "commits", "sources/0")), "drop state/0/*/[4-8]_*")
+SNAPSHOT_AT_END = ((), "empty state/0/0/3_*.zip", "truncate state/0/0/3_*.zip", "rot state/0/0/3_*.zip",
+                   "drop state/0/0/3_*.zip", "empty state/0/0/3_*.zip.crc", "truncate state/0/0/3_*.zip.crc",
+                   "drop state/0/0/3_*.zip.crc", "empty state/0/0/3_*.changelog", "empty state/0/0/3_*.changelog.crc",
+                   "drop state/0/0/SSTs", "empty state/0/0/SSTs/*.sst", "rot-end state/0/0/SSTs/.*.sst.crc",
+                   ("empty state/0/0/3_*.zip", "empty state/0/0/3_*.changelog"),
+                   ("empty state/0/0/3_*.zip", "drop state/0/0/3_*.changelog"),
+                   ("empty state/0/0/3_*.zip.crc", "drop state/0/0/1_*"))  # fmt: skip
+
 
 #: One partition: an aggregation without keys, a limit.
 ONE_PARTITION = ("totals", "totals-changelog", "totals-v2", "limit")

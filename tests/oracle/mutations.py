@@ -9,6 +9,8 @@ pattern. Unless a verb says otherwise, an edit takes the Hadoop checksum file aw
 | bare-drop NAME | deletes files, and leaves their checksum files |
 | empty NAME | leaves no byte |
 | truncate NAME | leaves the first half |
+| keep NAME BYTES | leaves so many bytes |
+| rot-end NAME | changes one bit of the last byte, and leaves every checksum file |
 | flip NAME | inverts the middle byte |
 | rot NAME | inverts the middle byte, and leaves every checksum file |
 | bit NAME | changes one bit of the middle byte, and leaves every checksum file |
@@ -47,6 +49,7 @@ import re
 import shlex
 import shutil
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 
 from .tools import TOOLS, litter
@@ -70,7 +73,7 @@ def _mutate(checkpoint: Path, mutation: str) -> None:
     assert paths, f"{mutation}: nothing is there"
     for path in paths:
         _VERBS[verb](path, *arguments)
-        if verb not in ("bare-drop", "stale", "rot", "bit"):
+        if verb not in ("bare-drop", "stale", "rot", "rot-end", "bit"):
             path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
 
 
@@ -81,6 +84,10 @@ def _drop(path: Path) -> None:
         path.unlink(missing_ok=True)
         for sidecar in (f".{path.name}.crc.crc", f"{path.name}.crc"):
             path.with_name(sidecar).unlink(missing_ok=True)
+
+
+def _keep(path: Path, size: str) -> None:
+    path.write_bytes(path.read_bytes()[: int(size)])
 
 
 def _truncate(path: Path) -> None:
@@ -202,8 +209,10 @@ _VERBS: dict[str, Callable[..., object]] = {
     "bare-drop": lambda path: path.unlink(),
     "empty": lambda path: path.write_bytes(b""),
     "truncate": _truncate,
+    "keep": _keep,
     "flip": _flip,
     "rot": _flip,
+    "rot-end": partial(_bit, at="-1"),
     "bit": _bit,
     "foreign": _foreign,
     "prefix": lambda path, text: path.write_bytes(bytes.fromhex(text) + path.read_bytes()),

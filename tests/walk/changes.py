@@ -139,7 +139,7 @@ def salvage(walk: Walk) -> None:
     last, torn = walk.committed(), _tear(walk)
     walk.note(f"torn: {torn}")
     if walk.random.random() < 0.4:
-        walk.probe(counts_alone=".crc" in torn)
+        walk.probe()
 
     def then() -> None:
         walk.world.cut(newest(walk.checkpoint, "offsets"))

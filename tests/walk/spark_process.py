@@ -23,6 +23,9 @@ CONFS |= {
 
 SCHEMA = "v long, ts timestamp"
 
+#: Conditions that say where a query stopped, and not why.
+_WRAPPERS = ("STREAM_FAILED", "FOREACH_BATCH_USER_FUNCTION_ERROR")
+
 
 def source(session: Any, of: dict[str, Any]) -> Any:
     """The values and times of one directory of JSON files, one file a batch, or of a topic, as many records a batch."""
@@ -103,18 +106,19 @@ def watermark_ms(progress: dict[str, Any]) -> int | None:
 
 
 def condition_of(failure: Any) -> str:
-    """The innermost error condition, or else the simple name of the innermost exception of Java."""
+    """The outermost error condition, as the gate names it, or else the simple name of the innermost Java exception."""
     chain = causes(failure)
-    for cause in reversed(chain):
+    for cause in chain:
         try:
             condition = cause.getCondition()
         except Exception:  # an exception of Java without a condition has no such method
             continue
-        if condition and condition not in ("STREAM_FAILED", "FOREACH_BATCH_USER_FUNCTION_ERROR"):
+        if condition and condition not in _WRAPPERS:
             return str(condition)
     named = re.findall(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)?)\]", str(failure))  # of a batch that Python has called
-    if named and named[-1] not in ("STREAM_FAILED", "FOREACH_BATCH_USER_FUNCTION_ERROR"):
-        return str(named[-1])
+    named = [name for name in named if name not in _WRAPPERS]
+    if named:
+        return str(named[0])
     return str(chain[-1].getClass().getSimpleName()) if chain else type(failure).__name__
 
 

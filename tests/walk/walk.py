@@ -213,11 +213,8 @@ class Walk:
         self.note(f"Spark ran {ran}")
         self.compare()
 
-    def probe(self, *, counts_alone: bool = False) -> None:
-        """Start a copy of the query, which may be torn: it stops as the gate has said, or does not stop.
-
-        A torn checksum file is counted alone: where Spark ran, the gate has said that it stops, and why is not known yet.
-        """
+    def probe(self) -> None:
+        """Start a copy of the query, which may be torn: it stops as the gate has said, or does not stop."""
         there, output = self.world.location, self.output
         self.world.location, self.output = self.home / f"probe{len(self.log)}", None
         shutil.copytree(there, self.checkpoint)
@@ -227,7 +224,7 @@ class Walk:
         self.note(f"a copy: {told['error']}")
         self._count(f"a copy: the gate said {foretold['spark_error']}, Spark {told['error']}")
         stops = foretold["spark_error"] == UNREADABLE and told["error"] is not None
-        if told["error"] != foretold["spark_error"] and not stops and not counts_alone:
+        if told["error"] != foretold["spark_error"] and not stops:
             said = foretold["spark_error"]
             raise WrongError(f"a copy: the gate said {said}, Spark {told['error']}: {told['message']}")
 
