@@ -69,6 +69,11 @@ def newest(checkpoint: Path, log: str) -> int:
     return max(batches_of(checkpoint, log), default=-1)
 
 
+def recorded(checkpoint: Path) -> set[str]:
+    """The ids of the plans of which there is a record beside a checkpoint."""
+    return {path.parent.name for path in checkpoint.parent.glob("_ckpt_undo/*/*/plan.json")}
+
+
 def settle(checkpoint: Path) -> None:
     """Wait until the state maintenance of Spark has left the checkpoint."""
     before: dict[str, bytes] = {}

@@ -20,7 +20,17 @@ from tests.walk.command import Answer
 from tests.walk.model import OPERATORS, RECORDS, SHAPES, Read, Reader, World
 from tests.walk.offsets import as_json, entry_of, record_of
 from tests.walk.tally import Tally
-from tests.walk.tree import difference, logs_of, newest, read_output, settle, snapshot, without_tables, write_file
+from tests.walk.tree import (
+    difference,
+    logs_of,
+    newest,
+    read_output,
+    recorded,
+    settle,
+    snapshot,
+    without_tables,
+    write_file,
+)
 from tests.walk.ways import BESIDE, BY_PLAN, DONE, KILLED, PLAIN, REFUSED, TWICE, WAYS_OF, Change, Hand
 
 EVOLUTION = {"spark.sql.streaming.queryEvolution.enableSourceEvolution": "true"}
@@ -33,8 +43,6 @@ SKIPPED = (*ACCEPTED, "--accept-sink", "skipped")
 UNREADABLE = "a log that cannot be read"
 #: In these ways a change that is refused has changed nothing.
 UNTOUCHED = (PLAIN, BY_PLAN, TWICE)
-#: Changes of the log of the sink that leave the checkpoint as it is.
-IN_THE_SINK = ("repair",)
 #: How many origins there are at most.
 ORIGINS = 3
 
@@ -54,6 +62,7 @@ class Undoable:
         before: The files of the checkpoint before it.
         world: What was expected before it.
         heal: What mends by hand the damage that came before the change, once the change is taken back.
+        in_the_sink: Whether it left the checkpoint as it was, and changed the log of the sink alone.
         spark_ran: Whether the query has run since.
     """
 
@@ -63,6 +72,7 @@ class Undoable:
     before: dict[str, bytes]
     world: World
     heal: Callable[[], None] = lambda: None
+    in_the_sink: bool = False
     spark_ran: bool = False
 
 
@@ -369,6 +379,7 @@ class Walk:
             way: In which way; by default the next one of its ways.
         """
         before, world, way = snapshot(self.checkpoint), self.world.copy(), way or self.next_way(name)
+        records = recorded(self.checkpoint)  # what was so already is no change that an undo takes back
         answer, told = self.carry_out(name, way, change)
         made = answer.code == DONE
         if told is not None:
@@ -381,10 +392,9 @@ class Walk:
             if heal:
                 heal()
             return False
-        changed = after != before or name in IN_THE_SINK
-        if changed and told is None:  # what was so already is no change that an undo takes back
-            plan_id = answer.document["receipt"]["plan_id"]
-            undoable = Undoable(name, way, plan_id, before, world, heal or (lambda: None))
+        plan_id = answer.document["receipt"]["plan_id"]
+        if plan_id in recorded(self.checkpoint) - records and told is None:
+            undoable = Undoable(name, way, plan_id, before, world, heal or (lambda: None), after == before)
             self.undoable.append(undoable)
         then()
         if told is not None:
@@ -431,7 +441,7 @@ class Walk:
                 raise WrongError(f"the undo of {change.name} left {difference(change.before, now)}")
         elif now != there and change.name != "fence" and logs_of(now) != logs_of(change.before):
             raise WrongError(f"the undo of {change.name} left {difference(logs_of(change.before), logs_of(now))}")
-        if now != there or change.name in IN_THE_SINK:  # of a fence that a start has consumed nothing is left
+        if now != there or change.in_the_sink:  # of a fence that a start has consumed nothing is left
             self.world = change.world
             change.heal()
 
