@@ -73,12 +73,12 @@ interleavings: $(READY) ## The protocols in every order of their calls: queries,
 	$(BIN)/python -m tests.interleavings.run
 
 tears: $(READY) java ## 2,000 random tears of checkpoints, salvaged as brute force would, 100 of them started; a sink log beside killed drivers (SEED=N, TEARS=N, STARTS=N)
-	$(BIN)/python -m tests.salvage.run --count $(or $(TEARS),2000) --seed $(or $(SEED),0)
-	$(BIN)/python -m tests.salvage.start --count $(or $(STARTS),100) --seed $(or $(SEED),0)
-	$(BIN)/python -m tests.sink_repair.killed_drivers --seed $(or $(SEED),0)
+	$(BIN)/python -m tests.changes.salvage.run --count $(or $(TEARS),2000) --seed $(or $(SEED),0)
+	$(BIN)/python -m tests.changes.salvage.start --count $(or $(STARTS),100) --seed $(or $(SEED),0)
+	$(BIN)/python -m tests.changes.repair.killed_drivers --seed $(or $(SEED),0)
 
 fences: $(READY) java .s3a/.ready ## 300 fences against live queries of real Spark, on disk and over an S3 API (SEED=N, FENCES=N)
-	$(BIN)/python -m tests.fence.run --fences $(or $(FENCES),300) --seed $(or $(SEED),1)
+	$(BIN)/python -m tests.changes.fence.run --fences $(or $(FENCES),300) --seed $(or $(SEED),1)
 
 walk: $(READY) java .kafka/.ready .kafka-connector/.ready ## Random walks of changes over queries of real Spark: rows, forecasts, undos to the byte (an hour; SECONDS=N SEED=N WORKERS=N)
 	$(BIN)/python -m tests.walk.run --seconds $(or $(SECONDS),3600) --seed $(or $(SEED),1) --workers $(or $(WORKERS),2)
@@ -99,20 +99,20 @@ goldens: $(READY) java ## Write the checkpoints of the installed Spark anew and 
 	$(BIN)/python tests/golden/generate.py --root $$(mktemp -d) verify
 
 sinks: $(READY) java .venv-lakes/.ready .venv-hudi/.ready ## Rollbacks into real Delta, Iceberg, Hudi tables, and what stops queries on them (20 to 40 minutes)
-	CKPT_SINKS=1 $(BIN)/python -m pytest -v tests/spark/test_sinks.py tests/spark/test_delta_export.py tests/spark/test_delta_reset.py tests/spark/test_delta_stops.py tests/sources/test_tables.py tests/positions/test_judge_delta.py tests/spark/test_iceberg_reset.py tests/positions/test_judge_iceberg.py --timeout 1800
+	CKPT_SINKS=1 $(BIN)/python -m pytest -v tests/spark/test_sinks.py tests/spark/test_delta_export.py tests/spark/test_delta_reset.py tests/spark/test_delta_stops.py tests/sources/test_tables.py tests/sources/delta/test_judge.py tests/spark/test_iceberg_reset.py tests/sources/iceberg/test_judge.py --timeout 1800
 
 symptoms: $(READY) java .kafka/.ready .kafka-connector/.ready .venv-lakes/.ready .venv-spark-3.5.9/.ready ## The errors of the runbook: produced in real Spark 4.3 and 3.5, explained, repaired, started (15 to 20 minutes)
-	CKPT_SYMPTOMS=1 $(BIN)/python -m pytest -q tests/symptoms/produced --timeout 1800
+	CKPT_SYMPTOMS=1 $(BIN)/python -m pytest -q tests/explain/produced --timeout 1800
 
 pipelines: $(READY) java ## Declarative pipelines in real Spark 4.3: versions, two writers, a renamed flow, a closing during a run (8 minutes)
 	CKPT_PIPELINES=1 $(BIN)/python -m pytest -v tests/pipelines --timeout 1800
 
 matrix: $(READY) ## What explain says of failures of users, of symptoms and of public reports, in each form in which they are pasted
-	$(BIN)/python -m tests.symptoms.matrix
+	$(BIN)/python -m tests.explain.matrix
 
 source-changes: $(READY) java .kafka/.ready .kafka-connector/.ready .venv-spark-3.5.9/.ready ## Random changes of the sources of queries in real Spark 4.3 and 3.5, each step started (60 minutes; SEED=N repeats)
-	$(BIN)/python -m tests.source_changes.run --pairs 200 $(if $(SEED),--seed $(SEED))
-	$(BIN)/python -m tests.source_changes.run --spark 3.5 --pairs 60 $(if $(SEED),--seed $(SEED))
+	$(BIN)/python -m tests.changes.sources.run --pairs 200 $(if $(SEED),--seed $(SEED))
+	$(BIN)/python -m tests.changes.sources.run --spark 3.5 --pairs 60 $(if $(SEED),--seed $(SEED))
 
 EARLIER := 3.5.9 4.0.5 4.1.4
 sparks: java $(EARLIER:%=.venv-spark-%/.ready) ## A keyed aggregation through every change on Spark 3.5, 4.0, 4.1

@@ -14,23 +14,36 @@ All errors are :class:`CheckpointError`. Importing this module loads neither Air
 
 from airflow_provider_ckpt.backup.catalog import find_backup, list_backups
 from airflow_provider_ckpt.backup.make_prune import make_prune
-from airflow_provider_ckpt.backup.make_restore import fork_id, make_restore
 from airflow_provider_ckpt.backup.manifest import Manifest
 from airflow_provider_ckpt.backup.prune import prune
 from airflow_provider_ckpt.backup.relocation import PathRule
-from airflow_provider_ckpt.backup.restore import restore
 from airflow_provider_ckpt.backup.retention import RetentionPolicy
 from airflow_provider_ckpt.backup.take import take_backup
 from airflow_provider_ckpt.backup.verify import verify_backup
 from airflow_provider_ckpt.change.apply import apply
-from airflow_provider_ckpt.change.journal import history
 from airflow_provider_ckpt.change.open_sinks import open_sinks
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.plan_file import decode as decode_plan
 from airflow_provider_ckpt.change.plan_file import encode as encode_plan
-from airflow_provider_ckpt.change.receipt import Receipt
+from airflow_provider_ckpt.change.record.journal import history
+from airflow_provider_ckpt.change.record.receipt import Receipt
 from airflow_provider_ckpt.change.undo.make import make_undo
+from airflow_provider_ckpt.changes.fence.make import make_fence
+from airflow_provider_ckpt.changes.fence.put_fence import put_fence
+from airflow_provider_ckpt.changes.repair.decision import parse_decisions
+from airflow_provider_ckpt.changes.repair.make import make_repair
+from airflow_provider_ckpt.changes.repartition.make import make_repartition
+from airflow_provider_ckpt.changes.reset.make import make_reset
+from airflow_provider_ckpt.changes.restore.make import fork_id, make_restore
+from airflow_provider_ckpt.changes.restore.restore import restore
+from airflow_provider_ckpt.changes.rollback.goal import ToBackup, ToBatch, ToOffsets, ToTimestamp, ToWatermark
+from airflow_provider_ckpt.changes.rollback.make import make_rollback
+from airflow_provider_ckpt.changes.salvage.make import make_salvage
+from airflow_provider_ckpt.changes.seed.make import make_seed, parse_positions, positions_of
+from airflow_provider_ckpt.changes.seed.write import write_seed
+from airflow_provider_ckpt.changes.sources.make import make_source_change
+from airflow_provider_ckpt.changes.sources.request import parse_change as parse_source_change
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks import check
@@ -43,8 +56,8 @@ from airflow_provider_ckpt.codec.source_kind import SourceKind
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.codec.typed_offset import Order, TypedOffset
 from airflow_provider_ckpt.errors import CheckpointError
-from airflow_provider_ckpt.fence.make import make_fence
-from airflow_provider_ckpt.fence.put_fence import put_fence
+from airflow_provider_ckpt.explain.explain import explain, explain_condition, explain_rules
+from airflow_provider_ckpt.explain.explanation import Evidence, Explained, Explanation, Met, Unknown
 from airflow_provider_ckpt.fleet.approval import JointPlan, PlannedQuery, refusal_text
 from airflow_provider_ckpt.fleet.bookmarks import KeptBookmark, Refusal
 from airflow_provider_ckpt.fleet.changes import Known, parse_known
@@ -54,35 +67,22 @@ from airflow_provider_ckpt.fleet.judge import judge_checkpoints
 from airflow_provider_ckpt.fleet.outcome import outcomes, reason_of, trouble_text
 from airflow_provider_ckpt.fleet.read_bookmarks import match_queries, read_bookmarks
 from airflow_provider_ckpt.fleet.row import FleetRow, row_from_dict
-from airflow_provider_ckpt.positions.strategies import parse_scope
 from airflow_provider_ckpt.query.deploy import DeploySpec, declare, parse_deploy, parse_deploy_file
 from airflow_provider_ckpt.query.sink import Sink as DeclaredSink
 from airflow_provider_ckpt.query.sink import parse_sink
-from airflow_provider_ckpt.repartition.make import make_repartition
 from airflow_provider_ckpt.report.fleet_tables import fleet_tables
 from airflow_provider_ckpt.report.tables import fleet_table, render
-from airflow_provider_ckpt.reset.make import make_reset
-from airflow_provider_ckpt.reset.make_seed import make_seed, parse_positions, positions_of
-from airflow_provider_ckpt.reset.request import parse_goal
-from airflow_provider_ckpt.reset.resolve_delta import DeltaAim
-from airflow_provider_ckpt.reset.resolve_iceberg import IcebergAim
-from airflow_provider_ckpt.reset.resolve_kafka import KafkaAim
-from airflow_provider_ckpt.reset.write_seed import write_seed
 from airflow_provider_ckpt.restart.forecast import Forecast, forecast
 from airflow_provider_ckpt.restart.gate import forecast_restart
-from airflow_provider_ckpt.rollback.goal import ToBackup, ToBatch, ToOffsets, ToTimestamp, ToWatermark
-from airflow_provider_ckpt.rollback.make import make_rollback
-from airflow_provider_ckpt.salvage.make import make_salvage
-from airflow_provider_ckpt.sink_repair.decision import parse_decisions
-from airflow_provider_ckpt.sink_repair.make import make_repair
 from airflow_provider_ckpt.sinks.effects import SinkEffect
-from airflow_provider_ckpt.source_changes.make import make_source_change
-from airflow_provider_ckpt.source_changes.request import parse_change as parse_source_change
-from airflow_provider_ckpt.sources.ask_kafka import KafkaBroker
+from airflow_provider_ckpt.sources.delta.resolve_goal import DeltaAim
+from airflow_provider_ckpt.sources.goal import parse_goal
+from airflow_provider_ckpt.sources.iceberg.resolve_goal import IcebergAim
+from airflow_provider_ckpt.sources.kafka.ask import KafkaBroker
+from airflow_provider_ckpt.sources.kafka.resolve_goal import KafkaAim
+from airflow_provider_ckpt.sources.kafka.strategies import parse_scope
 from airflow_provider_ckpt.spark import deploy_of
 from airflow_provider_ckpt.storage.store import Store
-from airflow_provider_ckpt.symptoms.explain import explain, explain_condition, explain_rules
-from airflow_provider_ckpt.symptoms.explanation import Evidence, Explained, Explanation, Met, Unknown
 from airflow_provider_ckpt.times import parse_duration_ms, parse_time_ms
 from airflow_provider_ckpt.waiting.poll import poll_progress
 

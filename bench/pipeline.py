@@ -12,9 +12,9 @@ from pathlib import Path
 from measuring import Row, run
 from samples import write_log
 
+from airflow_provider_ckpt.batches.positions import ranges_between
 from airflow_provider_ckpt.codec import checkpoint_offset
 from airflow_provider_ckpt.codec.checkpoint_offset import CheckpointPosition
-from airflow_provider_ckpt.history.positions import ranges_between
 
 FEW, MANY, BATCHES = 400, 4_000, 50
 #: Through Spark's own classes one batch after the other: so many checkpoints are enough.
@@ -28,9 +28,9 @@ MORE_PARTITIONS = 32
 PLAIN = """
 import json, sys, time
 from airflow_provider_ckpt.fleet.find import find_checkpoints
-from airflow_provider_ckpt.history.read_logs import one_after_the_other
-from airflow_provider_ckpt.history.read_rows import Reading, read_rows
-from airflow_provider_ckpt.history.selection import DeclaredTypes
+from airflow_provider_ckpt.batches.read_logs import one_after_the_other
+from airflow_provider_ckpt.batches.read_rows import Reading, read_rows
+from airflow_provider_ckpt.batches.selection import DeclaredTypes
 from airflow_provider_ckpt.storage.store import Store
 reading = Reading(declared=DeclaredTypes.parse({"0": "kafka"}))
 before = time.process_time()

@@ -15,7 +15,7 @@ from samples import write_batches
 from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.undo.make import make_undo
-from airflow_provider_ckpt.rollback.make import make_rollback
+from airflow_provider_ckpt.changes.rollback.make import make_rollback
 from airflow_provider_ckpt.storage.store import Store
 
 ROLLBACK_BYTES = {"small": 10_000, "large": 200_000}

@@ -10,7 +10,7 @@ from itertools import count
 from pathlib import Path
 
 from airflow_provider_ckpt.cli.explain import _pieces
-from airflow_provider_ckpt.symptoms.explain import explain
+from airflow_provider_ckpt.explain.explain import explain
 
 _BYTES = 4 << 20
 _TIME = "26/11/23 02:14:23"

@@ -3,9 +3,9 @@
     python packaging/one_file.py WHEEL TARGET [OPTION OF PIP]...
 
 No library can be loaded from inside a zip, so those of the dependencies are left out. Each of them also has its code in
-Python, but cramjam and xxhash: LZ4 and Snappy are then read by ``checkpoint/plain_blocks.py``, blocks of LZ4 summed by
-``codec/xxhash32.py``, and zstd is not read. So one file runs on every machine with a supported Python, and unpacks
-nothing; what is slower is the reading of state.
+Python, but cramjam and xxhash: LZ4 and Snappy are then read by ``checkpoint/state/plain_blocks.py``, blocks of LZ4
+summed by ``codec/xxhash32.py``, and zstd is not read. So one file runs on every machine with a supported Python, and
+unpacks nothing; what is slower is the reading of state.
 """
 
 from __future__ import annotations

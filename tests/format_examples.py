@@ -16,7 +16,7 @@ import re
 import zipfile
 from pathlib import Path
 
-from airflow_provider_ckpt.checkpoint.decompressors import decompressors
+from airflow_provider_ckpt.checkpoint.state.decompressors import decompressors
 from tests.goldens import ARCHIVES, packed
 
 PAGES = sorted((Path(__file__).parents[1] / "docs/format").glob("*.md"))

@@ -32,12 +32,12 @@ OF_FILES = {
 }
 #: Modules that others load by a name, or run in a process of their own.
 LOADED = {
-    "backup.rehearse": ["spark.rehearse"],
+    "changes.restore.rehearse": ["spark.rehearse"],
     "change.executor": [rules.executor for rules in KINDS.values() if rules.executor],
-    "positions.judge_tables": ["positions.judge_delta", "positions.judge_iceberg", "positions.judge_file"],
-    "repartition.ask_spark": ["spark.repartition"],
+    "sources.judge_tables": [f"sources.{kind}.judge" for kind in ("delta", "iceberg", "file")],
+    "changes.repartition.ask_spark": ["spark.repartition"],
     "sinks.read_marker": [f"sinks.{kind}" for kind in ("file", "delta", "iceberg", "hudi", "history")],
-    "sources.open_end": [f"sources.{kind}" for kind in ("kafka", "delta", "iceberg", "file")],
+    "sources.open_end": [f"sources.{kind}.end" for kind in ("kafka", "delta", "iceberg", "file")],
 }
 #: Tests of every command, whatever commands they name.
 _ALL = re.compile(r"\bMODULES\b|\bcli\.commands\b")

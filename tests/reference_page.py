@@ -28,7 +28,7 @@ FACES = ("hooks", "operators", "sensors", "triggers")
 CLASSES = {
     node.name: node
     for room in FACES
-    for path in (PACKAGE / room).glob("*.py")
+    for path in (PACKAGE / room).rglob("*.py")
     for node in ast.parse(path.read_text()).body
     if isinstance(node, ast.ClassDef) and node.name.startswith("Checkpoint")
 }

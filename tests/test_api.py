@@ -10,9 +10,9 @@ from typing import Any
 
 from airflow_provider_ckpt import api
 from tests import api_page
+from tests.changes.repair.fake_table import FakeTable
+from tests.changes.reset.kafka_query import KafkaQuery
 from tests.package import loaded_by
-from tests.reset.kafka_query import KafkaQuery
-from tests.sink_repair.fake_table import FakeTable
 
 ROOT = Path(__file__).parents[1]
 #: What a DAG may import of the package: the API, and the modules that Airflow's documentation names.

@@ -14,8 +14,8 @@ import pytest
 
 from airflow_provider_ckpt import api
 from airflow_provider_ckpt.cli import cli, run
+from airflow_provider_ckpt.explain.read_pages import read_pages
 from airflow_provider_ckpt.spark.audit import parser as audit_parser
-from airflow_provider_ckpt.symptoms.read_pages import read_pages
 from tests import reference_page
 from tests.goldens import unpack
 from tests.package import PACKAGE

@@ -54,7 +54,7 @@ PRINTED = [
     ("show {}/nowhere", ErrorDocument),
 ]  # fmt: skip
 
-#: What needs a broker: ``tests/cli/test_publish.py``.
+#: What needs a broker: ``tests/cli/positions/test_publish.py``.
 PRINTED_ELSEWHERE = {positions.PublishDocument}
 
 WRITTEN = {

@@ -9,9 +9,12 @@ from tests.near import EVERYTHING, ROOT, graph, reached
 #: A file of the project, a test that it reaches, and one that it does not.
 REACHED = {
     "airflow_provider_ckpt/codec/commit_log.py": ("tests/codec/test_commit_log.py", "tests/storage/test_store.py"),
-    "airflow_provider_ckpt/cli/salvage.py": ("tests/cli/test_salvage.py", "tests/codec/test_layout.py"),
+    "airflow_provider_ckpt/cli/changes/salvage.py": ("tests/cli/changes/test_salvage.py", "tests/codec/test_layout.py"),
     "airflow_provider_ckpt/sinks/hudi.py": ("tests/sinks/test_hudi.py", "tests/codec/test_layout.py"),
-    "airflow_provider_ckpt/repartition/repartition.py": ("tests/change/test_apply.py", "tests/codec/test_layout.py"),
+    "airflow_provider_ckpt/changes/repartition/repartition.py": (
+        "tests/change/test_apply.py",
+        "tests/codec/test_layout.py",
+    ),
     "docs/rules.md": ("tests/test_docs.py", "tests/codec/test_layout.py"),
     "tests/oracle/outcomes-4.3.json": ("tests/oracle/test_oracle.py", "tests/codec/test_layout.py"),
 }

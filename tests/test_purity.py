@@ -18,11 +18,13 @@ NOT_NAMED_FOR_IO = {
     "storage",
     "triggers",
 }
-#: Rooms with a reader for each format or system, which has its name: ``sinks/delta.py``.
-READERS = {"sinks", "sources", "tables"}
+#: Rooms with a reader for each format, which has its name: ``sinks/delta.py``.
+READERS = {"sinks", "tables"}
+#: Where the data of a source ends: a module of this name in the folder of each type.
+END = "end"
 #: What a module that does IO may be named by: the first word of its name.
 VERBS = """
-apply ask compact compare declare explain export find fit follow foresee forget gate inspect judge make observe open poll publish prune put
+apply ask compact compare connect declare explain export find fit follow foresee forget gate inspect judge make observe open poll publish prune put
 read recognise rehearse repair repartition require reset resolve restore rewind resume roll stage take translate vacuum validate verify
 write
 """
@@ -34,19 +36,20 @@ DOES_IO = {
     "backup.patience": "waits for a checkpoint that is whole",
     "change.executor": "takes the steps of a plan",
     "change.guard": "watches for a query",
-    "change.journal": "the records of changes",
+    "change.record.journal": "the records of changes",
     "change.lock": "one operator at a time",
     "change.places": "the stores of a change",
     "checkpoint.listing": "lists the directories of a checkpoint",
+    "sources.kafka.consumer_group": "the offsets of a group at a broker",
+    "sources.offer": "what a checkpoint tells of its sources",
 }
 #: Verbs that do none: what they do is to decide, or to read a page of the package itself.
 PURE_VERBS = {
     "backup.prune_plan": "a plan to prune",
-    "backup.restore_plan": "a plan to restore",
     "checks.read_state_files": "reads by what it is given",
     "change.ask_word": "calls what a user has given",
-    "symptoms.read_index": "reads pages of the package",
-    "symptoms.read_pages": "reads pages of the package",
+    "explain.read_index": "reads pages of the package",
+    "explain.read_pages": "reads pages of the package",
 }
 
 
@@ -55,8 +58,9 @@ def named() -> dict[str, tuple[bool, bool]]:
     found = {}
     for module, is_pure in purity().items():
         room, _, inside = module.partition(".")
-        if inside and room not in NOT_NAMED_FOR_IO | READERS:
-            found[module] = module.rpartition(".")[2].partition("_")[0] in VERBS.split(), not is_pure
+        name = module.rpartition(".")[2]
+        if inside and room not in NOT_NAMED_FOR_IO | READERS and name != END:
+            found[module] = name.partition("_")[0] in VERBS.split(), not is_pure
     return found
 
 

@@ -40,7 +40,6 @@ from airflow_provider_ckpt.backup.manifest import Manifest
 from airflow_provider_ckpt.backup.patience import COMMIT_WAIT_S, Patience, require_restorable
 from airflow_provider_ckpt.backup.tags import Words
 from airflow_provider_ckpt.checkpoint.contents import Contents, contents, unknown_names
-from airflow_provider_ckpt.checkpoint.decompressors import decompressors
 from airflow_provider_ckpt.checkpoint.find_restart_set import find_restart_set
 from airflow_provider_ckpt.checkpoint.listing import find_objects, find_own
 from airflow_provider_ckpt.checkpoint.observe import decode_entries, observe, refuse_closed, refuse_links
@@ -48,6 +47,7 @@ from airflow_provider_ckpt.checkpoint.own_files import DATA, INTENT, MANIFEST
 from airflow_provider_ckpt.checkpoint.read_unmoved import read_unmoved
 from airflow_provider_ckpt.checkpoint.restart_set import RestartSet, log_entries, require, restart_set
 from airflow_provider_ckpt.checkpoint.spark_confs import STATE_PROVIDER
+from airflow_provider_ckpt.checkpoint.state.decompressors import decompressors
 from airflow_provider_ckpt.checkpoint.view import CheckpointView, has_state
 from airflow_provider_ckpt.checks import check
 from airflow_provider_ckpt.checks.findings import Finding

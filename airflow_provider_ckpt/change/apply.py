@@ -11,13 +11,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from airflow_provider_ckpt.change import journal
 from airflow_provider_ckpt.change.acceptance import require_accepted, require_names
 from airflow_provider_ckpt.change.actions import Action
 from airflow_provider_ckpt.change.ask_word import Word, ask_word
 from airflow_provider_ckpt.change.executor import InPlace, executor_of
 from airflow_provider_ckpt.change.facts import Facts
-from airflow_provider_ckpt.change.find_done import find_done, receipt_of
 from airflow_provider_ckpt.change.guard import Guard, Tell, require_quiet, silent
 from airflow_provider_ckpt.change.kinds import KINDS
 from airflow_provider_ckpt.change.lock import Held, locked
@@ -25,7 +23,9 @@ from airflow_provider_ckpt.change.open_sinks import sink_of
 from airflow_provider_ckpt.change.places import Stores, require_own_place
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.plan_difference import difference
-from airflow_provider_ckpt.change.receipt import Receipt
+from airflow_provider_ckpt.change.record import journal
+from airflow_provider_ckpt.change.record.find_done import find_done, receipt_of
+from airflow_provider_ckpt.change.record.receipt import Receipt
 from airflow_provider_ckpt.change.require_access import require_access
 from airflow_provider_ckpt.change.require_alone import require_alone
 from airflow_provider_ckpt.change.validate import find_facts, validate
@@ -81,8 +81,9 @@ def apply(
         stores: Where.
         by: Who does it, for ``ckpt history``: a task of a DAG run, or user and host.
         asked: What was asked for, as a digest of at most 64 characters, by which the change is known when the same
-            ``by`` asks for it again (:func:`~airflow_provider_ckpt.change.find_done.find_done`); empty for a person.
-            Where the same ``by`` has made it meanwhile by another plan, nothing is done: the receipt is of that one.
+            ``by`` asks for it again (:func:`~airflow_provider_ckpt.change.record.find_done.find_done`); empty for a
+            person. Where the same ``by`` has made it meanwhile by another plan, nothing is done: the receipt is of that
+            one.
         query_is_stopped: The user's statement that no query writes to the checkpoint, which files cannot show; or a
             callable that returns whether it is so.
         quiet_s: Seconds to check for writes of a query, also after that statement; None to derive it from the interval

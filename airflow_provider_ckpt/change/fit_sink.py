@@ -6,7 +6,7 @@ that change something; all others compare alone.
 
 from __future__ import annotations
 
-from airflow_provider_ckpt.change import journal
+from airflow_provider_ckpt.change.record import journal
 from airflow_provider_ckpt.checkpoint.observe import read_entries
 from airflow_provider_ckpt.checkpoint.sink_marker import SinkMarker
 from airflow_provider_ckpt.checkpoint.spark_confs import SHUFFLE_PARTITIONS

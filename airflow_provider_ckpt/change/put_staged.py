@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from airflow_provider_ckpt.change import journal, stage
+from airflow_provider_ckpt.change import stage
 from airflow_provider_ckpt.change.actions import Copy
 from airflow_provider_ckpt.change.executor import InPlace, Tick
+from airflow_provider_ckpt.change.record import journal
 from airflow_provider_ckpt.storage.access import Attributes
 from airflow_provider_ckpt.storage.store import Store
 

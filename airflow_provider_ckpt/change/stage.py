@@ -11,12 +11,12 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from airflow_provider_ckpt.change import journal
 from airflow_provider_ckpt.change.actions import PLACES, Copy, Replace, Taking
 from airflow_provider_ckpt.change.facts import Saved, Spot
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
-from airflow_provider_ckpt.change.saved import saved_fields
+from airflow_provider_ckpt.change.record import journal
+from airflow_provider_ckpt.change.record.saved import saved_fields
 from airflow_provider_ckpt.checkpoint.read_unmoved import is_gone_from
 from airflow_provider_ckpt.errors import (
     BackupCorruptError,

@@ -16,8 +16,8 @@ from types import MappingProxyType
 from airflow_provider_ckpt.checkpoint.operator_files import operator_files, operator_metadata, store_names
 from airflow_provider_ckpt.checkpoint.source_log_files import source_files
 from airflow_provider_ckpt.checkpoint.spark_confs import COMPRESSION_CODEC, STATE_PROVIDER, state_partitions
-from airflow_provider_ckpt.checkpoint.state_chain import Chain, Reads, StateStore, chain_v1, chain_v2
-from airflow_provider_ckpt.checkpoint.state_partitions import Partitions, partitions_of
+from airflow_provider_ckpt.checkpoint.state.chain import Chain, Reads, StateStore, chain_v1, chain_v2
+from airflow_provider_ckpt.checkpoint.state.partitions import Partitions, partitions_of
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.codec import jvm_text, layout, state_content, state_file
 from airflow_provider_ckpt.codec.commit_log import StateUniqueIds

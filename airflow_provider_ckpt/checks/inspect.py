@@ -7,7 +7,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
-from airflow_provider_ckpt.checkpoint.decompressors import decompressors
 from airflow_provider_ckpt.checkpoint.find_flows import find_surroundings
 from airflow_provider_ckpt.checkpoint.find_inputs import find_inputs
 from airflow_provider_ckpt.checkpoint.find_restart_set import find_restart_set
@@ -17,6 +16,7 @@ from airflow_provider_ckpt.checkpoint.observe import decode_entries, observe
 from airflow_provider_ckpt.checkpoint.operator_files import NOT_OPENED
 from airflow_provider_ckpt.checkpoint.read_unmoved import read_unmoved
 from airflow_provider_ckpt.checkpoint.restart_set import RestartSet, log_entries, restart_set
+from airflow_provider_ckpt.checkpoint.state.decompressors import decompressors
 from airflow_provider_ckpt.checkpoint.view import CheckpointView, newest_before
 from airflow_provider_ckpt.checks import check
 from airflow_provider_ckpt.checks.findings import Finding

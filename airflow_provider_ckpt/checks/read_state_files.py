@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
 from airflow_provider_ckpt import codec
-from airflow_provider_ckpt.checkpoint.decompressors import decompressors
 from airflow_provider_ckpt.checkpoint.operator_files import NOT_OPENED
 from airflow_provider_ckpt.checkpoint.spark_confs import COMPRESSION_CODEC
+from airflow_provider_ckpt.checkpoint.state.decompressors import decompressors
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks.logs import newest_entry
 from airflow_provider_ckpt.checks.state import MISMATCH

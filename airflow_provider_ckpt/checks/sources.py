@@ -10,8 +10,9 @@ from airflow_provider_ckpt.checks.findings import Finding
 from airflow_provider_ckpt.checks.logs import empty_line_error, entry_before, newest_entry
 from airflow_provider_ckpt.checks.registry import rule
 from airflow_provider_ckpt.checks.remedies import from_backup_or_before
-from airflow_provider_ckpt.codec import kinesis_offset, layout
+from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.jvm_text import INT_MAX, abbreviate
+from airflow_provider_ckpt.codec.offsets import kinesis as kinesis_offset
 from airflow_provider_ckpt.codec.source_log import FileEntry, FileSourceLog
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.errors import (

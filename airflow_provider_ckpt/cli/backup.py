@@ -6,20 +6,21 @@ from typing import TYPE_CHECKING
 
 import click
 
-from airflow_provider_ckpt.backup import rehearse as rehearse_module
-from airflow_provider_ckpt.backup import restore as restore_module
 from airflow_provider_ckpt.backup.catalog import LATEST, find_backup, nothing_found, survey_backups
-from airflow_provider_ckpt.backup.make_restore import fork_id, make_restore
 from airflow_provider_ckpt.backup.patience import COMMIT_WAIT_S
-from airflow_provider_ckpt.backup.put_origin_fence import fence_origin
 from airflow_provider_ckpt.backup.relocation import PathRule, parse_path_rule
 from airflow_provider_ckpt.backup.retention import date_warnings
 from airflow_provider_ckpt.backup.take import BackupPlan, plan_of_backup, take_backup
 from airflow_provider_ckpt.backup.verify import verify_backup
 from airflow_provider_ckpt.change.open_sinks import open_sinks, sinks_of
 from airflow_provider_ckpt.change.places import Stores, require_own_place
-from airflow_provider_ckpt.cli.change_output import report_change
-from airflow_provider_ckpt.cli.in_place import tell_user, waiting_for_batch
+from airflow_provider_ckpt.changes.restore import rehearse as rehearse_module
+from airflow_provider_ckpt.changes.restore import restore as restore_module
+from airflow_provider_ckpt.changes.restore.make import fork_id, make_restore
+from airflow_provider_ckpt.changes.restore.put_origin_fence import fence_origin
+from airflow_provider_ckpt.cli.changes.change_output import report_change
+from airflow_provider_ckpt.cli.changes.in_place import tell_user, waiting_for_batch
+from airflow_provider_ckpt.cli.changes.plan_files import read_plan, require_alone, require_consistent, write_plan
 from airflow_provider_ckpt.cli.options import (
     DURATION,
     accepting,
@@ -34,7 +35,6 @@ from airflow_provider_ckpt.cli.options import (
     triggered,
     user_and_host,
 )
-from airflow_provider_ckpt.cli.plan_files import read_plan, require_alone, require_consistent, write_plan
 from airflow_provider_ckpt.cli.render import (
     print_error,
     print_json,

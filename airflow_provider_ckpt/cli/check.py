@@ -19,7 +19,7 @@ from airflow_provider_ckpt.restart.judged import not_checked
 from airflow_provider_ckpt.storage.store import Store
 
 if TYPE_CHECKING:
-    from airflow_provider_ckpt.positions.table_loss import TableLosses
+    from airflow_provider_ckpt.sources.table_loss import TableLosses
 
 
 @click.command(
@@ -63,7 +63,7 @@ def check(
             lost = _compared(view, store, sources, opening(storage_options))
             found, unknown = worst_first((*found, *lost.findings)), (*unknown, *lost.unknown)
         if any(finding.name and finding.name not in view.objects for finding in found):
-            from airflow_provider_ckpt.change.find_removed import with_removed  # loads the room of all changes
+            from airflow_provider_ckpt.change.record.find_removed import with_removed  # loads the room of all changes
 
             found = with_removed(found, store, view.objects.keys())
         return Judged(store.location, found, unknown=unknown)
@@ -73,7 +73,7 @@ def check(
 
 def _require_judged(locations: Sequence[str], sources: Mapping[str, Source]) -> None:
     """Raise click.UsageError for sources that check does not compare."""
-    from airflow_provider_ckpt.positions.judge_tables import require_judged  # loads the sources, as below
+    from airflow_provider_ckpt.sources.judge_tables import require_judged  # loads the sources, as below
 
     if len(locations) > 1:
         raise click.UsageError("--source is of one query: give one location with it")
@@ -88,7 +88,7 @@ def _compared(
 ) -> TableLosses:
     """What the sources say, compared with what the query has read of them."""
     from airflow_provider_ckpt.clock import now_ms
-    from airflow_provider_ckpt.positions.judge_tables import judge_tables
+    from airflow_provider_ckpt.sources.judge_tables import judge_tables
     from airflow_provider_ckpt.sources.open_end import Access
 
     return judge_tables(view, sources, {}, Access(open_store, store), now_ms())

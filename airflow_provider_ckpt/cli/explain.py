@@ -28,15 +28,15 @@ from airflow_provider_ckpt.cli.options import (
 )
 from airflow_provider_ckpt.cli.render import print_json
 from airflow_provider_ckpt.documents import FORMAT_VERSION
+from airflow_provider_ckpt.explain.failure import is_condition
 from airflow_provider_ckpt.query.source import Source
-from airflow_provider_ckpt.symptoms.failure import is_condition
 
 if TYPE_CHECKING:
     from airflow_provider_ckpt.documents.findings import ExplainDocument, ExplanationFields
+    from airflow_provider_ckpt.explain.explanation import Explained
+    from airflow_provider_ckpt.explain.given import Given
+    from airflow_provider_ckpt.explain.judge_cause import Ask
     from airflow_provider_ckpt.storage.store import Store
-    from airflow_provider_ckpt.symptoms.explanation import Explained
-    from airflow_provider_ckpt.symptoms.given import Given
-    from airflow_provider_ckpt.symptoms.judge_cause import Ask
 
 #: What a location of the command line begins with; an error text may, but then it has white space.
 _LOCATION = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*:/|/|\.{1,2}/|~/)\S*")
@@ -109,9 +109,9 @@ def explain(
         raise click.UsageError("give a text, a condition, --log FILE or - beside the location")
     if log is not None and texts:
         raise click.UsageError("give either a text or --log")
-    from airflow_provider_ckpt.symptoms.explain import explain as explain_text  # with a room that rules do not need
-    from airflow_provider_ckpt.symptoms.explain import explain_rules
-    from airflow_provider_ckpt.symptoms.given import Given
+    from airflow_provider_ckpt.explain.explain import explain as explain_text  # with a room that rules do not need
+    from airflow_provider_ckpt.explain.explain import explain_rules
+    from airflow_provider_ckpt.explain.given import Given
 
     store = None if location is None else open_store(location, storage_options)
     if about_rules and store is not None:
@@ -131,8 +131,8 @@ def explain(
 
 def _ask(given: Given, open_store: Callable[[str], Store], kafka_config: Mapping[str, str]) -> Ask | None:
     """What is read beside the checkpoint; nothing where nothing is said of the query. Raises click.UsageError."""
+    from airflow_provider_ckpt.explain.judge_cause import Ask
     from airflow_provider_ckpt.query.deploy import DeploySpec, declare
-    from airflow_provider_ckpt.symptoms.judge_cause import Ask
 
     if not given.sources and given.sink is None:
         return None

@@ -21,9 +21,9 @@ from airflow_provider_ckpt.cli.options import (
     shared,
     triggered,
 )
+from airflow_provider_ckpt.cli.positions.source_options import asked_sources, asking
+from airflow_provider_ckpt.cli.positions.topic_memory import TopicMemory
 from airflow_provider_ckpt.cli.render import INTERRUPTED, print_error, say
-from airflow_provider_ckpt.cli.sources import asked_sources, asking
-from airflow_provider_ckpt.cli.topic_memory import TopicMemory
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.errors import CheckpointNotFoundError, GateFailedError
 from airflow_provider_ckpt.fleet.find import DEPTH, THREADS, Unsearched, find_checkpoints

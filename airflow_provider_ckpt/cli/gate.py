@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import click
 
-from airflow_provider_ckpt.cli.bookmark_file import write_bookmark
+from airflow_provider_ckpt.cli.changes.bookmark_file import write_bookmark
 from airflow_provider_ckpt.cli.files import WrittenFile, read_text
 from airflow_provider_ckpt.cli.findings_output import Outputs, judge, judging
 from airflow_provider_ckpt.cli.options import (
@@ -22,7 +22,7 @@ from airflow_provider_ckpt.cli.options import (
     with_kafka_config,
     with_sources,
 )
-from airflow_provider_ckpt.cli.topic_memory import TopicMemory
+from airflow_provider_ckpt.cli.positions.topic_memory import TopicMemory
 from airflow_provider_ckpt.query.deploy import DeploySpec, declare
 from airflow_provider_ckpt.query.deploys import parse_deploys
 from airflow_provider_ckpt.query.source import MOST_SOURCES, Source

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from airflow_provider_ckpt.batches.compare import read_between, source_ids
+from airflow_provider_ckpt.batches.read_files import FileLogs
+from airflow_provider_ckpt.batches.read_logs import list_log, one_after_the_other, read_batches
+from airflow_provider_ckpt.batches.rows import BatchRow, Origin, rows_of
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.cli.light_check import light_check, say_light_check
 from airflow_provider_ckpt.cli.options import Whole, directories, examples, open_store, shared, types_of, with_sources
 from airflow_provider_ckpt.cli.render import print_json, print_tables, say, when
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointMovedError, CheckpointNotFoundError
-from airflow_provider_ckpt.history.compare import read_between, source_ids
-from airflow_provider_ckpt.history.read_files import FileLogs
-from airflow_provider_ckpt.history.read_logs import list_log, one_after_the_other, read_batches
-from airflow_provider_ckpt.history.rows import BatchRow, Origin, rows_of
 from airflow_provider_ckpt.query.source import Source
 from airflow_provider_ckpt.report.tables import Table
 from airflow_provider_ckpt.storage.store import Store
@@ -70,7 +70,7 @@ def log(
     store = open_store(location, storage_options)
     listing = list_log(store)
     if batch_id is not None and batch_id not in listing.batches:
-        from airflow_provider_ckpt.change.find_removed import find_removed_batch  # for this error alone
+        from airflow_provider_ckpt.change.record.find_removed import find_removed_batch  # for this error alone
 
         raise CheckpointNotFoundError(
             "neither the offset log nor the commit log has this batch",

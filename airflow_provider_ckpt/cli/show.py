@@ -14,8 +14,8 @@ from airflow_provider_ckpt.checkpoint.observe import closed_by, observe, without
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.cli.light_check import light_check, say_light_check
 from airflow_provider_ckpt.cli.options import directories, examples, open_store, opening, shared
+from airflow_provider_ckpt.cli.positions.source_options import AskedSources, asked_sources, asking
 from airflow_provider_ckpt.cli.render import print_json, print_tables, say, when
-from airflow_provider_ckpt.cli.sources import AskedSources, asked_sources, asking
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointFormatError
 from airflow_provider_ckpt.report.tables import Table, facts
@@ -25,7 +25,7 @@ from airflow_provider_ckpt.visible import visible
 
 if TYPE_CHECKING:
     from airflow_provider_ckpt.documents.positions import LagSummaryFields, LightCheckFields, ShowDocument
-    from airflow_provider_ckpt.positions.lag import SourceLag
+    from airflow_provider_ckpt.sources.lag import SourceLag
 
 
 @click.command(
@@ -129,17 +129,17 @@ def _lag(
     view: CheckpointView, store: Store, asked: AskedSources, opened: Callable[[str], Store]
 ) -> tuple[SourceLag, ...]:
     from airflow_provider_ckpt.clock import now_ms
-    from airflow_provider_ckpt.positions.read_lag import read_lag
     from airflow_provider_ckpt.restart.ask_lag import question_of
     from airflow_provider_ckpt.sources.open_end import Access
+    from airflow_provider_ckpt.sources.read_lag import read_lag
 
     access = Access(opened, store, asked.kafka_config, "--source ")
     return read_lag(view, question_of(asked.deploys.of(view.location)), access, now_ms())
 
 
 def _lag_tables(lag: Sequence[SourceLag]) -> list[Table]:
-    from airflow_provider_ckpt.positions.lag_summary import worst_of
     from airflow_provider_ckpt.report.lag_tables import LAG_COLUMNS, lag_row, partitions_table
+    from airflow_provider_ckpt.sources.lag_summary import worst_of
 
     tables = [Table("Lag", LAG_COLUMNS, tuple(map(lag_row, lag)))]
     for source in lag:
@@ -197,6 +197,6 @@ def _summary(
 
 
 def _summaries(lag: Sequence[SourceLag]) -> list[LagSummaryFields]:
-    from airflow_provider_ckpt.positions.lag_summary import summary_of
+    from airflow_provider_ckpt.sources.lag_summary import summary_of
 
     return [summary_of(source) for source in lag]

@@ -6,14 +6,21 @@ import struct
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from airflow_provider_ckpt.codec import (
-    checkpoint_offset,
-    delta_offset,
-    hudi_offset,
-    iceberg_offset,
-    kinesis_offset,
-    pulsar_offset,
-    registered_kinds,
+from airflow_provider_ckpt.codec import checkpoint_offset, registered_kinds
+from airflow_provider_ckpt.codec.offsets import (
+    delta as delta_offset,
+)
+from airflow_provider_ckpt.codec.offsets import (
+    hudi as hudi_offset,
+)
+from airflow_provider_ckpt.codec.offsets import (
+    iceberg as iceberg_offset,
+)
+from airflow_provider_ckpt.codec.offsets import (
+    kinesis as kinesis_offset,
+)
+from airflow_provider_ckpt.codec.offsets import (
+    pulsar as pulsar_offset,
 )
 from airflow_provider_ckpt.codec.source_kind import Positions, SourceKind, has_longs, is_flag, is_long
 

@@ -95,7 +95,7 @@ def read_lineage(
         data: The whole changelog file.
         codec: ``spark.sql.streaming.stateStore.compression.codec`` of the offset log.
         name: Its name, for the error.
-        decompressors: By codec; see :func:`~airflow_provider_ckpt.checkpoint.decompressors.decompressors`.
+        decompressors: By codec; see :func:`~airflow_provider_ckpt.checkpoint.state.decompressors.decompressors`.
 
     Raises:
         MalformedEntryError: No changelog with a lineage, or no decompressor for the codec.

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from airflow_provider_ckpt.codec import file_offset
-from airflow_provider_ckpt.codec.delta_offset import of_value as delta_offset
-from airflow_provider_ckpt.codec.iceberg_offset import of_value as iceberg_offset
+from airflow_provider_ckpt.codec.offsets import file as file_offset
+from airflow_provider_ckpt.codec.offsets.delta import of_value as delta_offset
+from airflow_provider_ckpt.codec.offsets.iceberg import of_value as iceberg_offset
 from airflow_provider_ckpt.codec.source_log import FileSourceLog, key_of
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.errors import CheckpointFormatError

@@ -12,10 +12,10 @@ from dataclasses import replace
 
 from airflow_provider_ckpt import codec
 from airflow_provider_ckpt.backup.catalog import survey_backups
-from airflow_provider_ckpt.change.journal import history
 from airflow_provider_ckpt.change.open_sinks import open_sink
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.record.journal import history
 from airflow_provider_ckpt.checkpoint.listing import list_checkpoint
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
@@ -27,10 +27,10 @@ from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.fleet.dropped_output import DroppedOutput, Reader, Searched
 from airflow_provider_ckpt.fleet.find import Found, find_checkpoints
-from airflow_provider_ckpt.positions.find_first_batch import find_first_batch
 from airflow_provider_ckpt.query.sink import Sink
 from airflow_provider_ckpt.sinks.file import MOST_BYTES, read_file_sink
 from airflow_provider_ckpt.sinks.read_marker import read_marker
+from airflow_provider_ckpt.sources.find_first_batch import find_first_batch
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.tables.delta import open_table
 from airflow_provider_ckpt.untrusted.limits import size_text

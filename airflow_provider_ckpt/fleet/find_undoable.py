@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 
-from airflow_provider_ckpt.change.journal import history
+from airflow_provider_ckpt.change.record.journal import history
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.fleet.bookmarks import Matched, Refusal, sentence_of
 from airflow_provider_ckpt.fleet.find import THREADS

@@ -22,10 +22,10 @@ from airflow_provider_ckpt.fleet.find import THREADS, Found, patiently
 from airflow_provider_ckpt.fleet.read_positions import FleetPosition, FleetPositions
 from airflow_provider_ckpt.fleet.rhythm import stalled_ms
 from airflow_provider_ckpt.fleet.row import FleetRow
-from airflow_provider_ckpt.positions.loss import Losses
 from airflow_provider_ckpt.query.deploy import DeploySpec
 from airflow_provider_ckpt.restart.forecast import forecast
 from airflow_provider_ckpt.restart.judged import not_read
+from airflow_provider_ckpt.sources.kafka.loss import Losses
 from airflow_provider_ckpt.storage.concurrency import in_order
 from airflow_provider_ckpt.storage.store import Store
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from airflow_provider_ckpt.change.journal import Record, survey
+from airflow_provider_ckpt.change.record.journal import Record, survey
 from airflow_provider_ckpt.checkpoint.listing import list_checkpoint
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.fleet.find import find_checkpoints

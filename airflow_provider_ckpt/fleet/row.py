@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_provider_ckpt.checks.findings import SEVERITIES, Finding, Severity
 from airflow_provider_ckpt.fleet.batch_rate import BatchRate, rate_from_dict
-from airflow_provider_ckpt.positions.lag import SourceLag
-from airflow_provider_ckpt.positions.lag_summary import summary_of
+from airflow_provider_ckpt.sources.lag import SourceLag
+from airflow_provider_ckpt.sources.lag_summary import summary_of
 
 if TYPE_CHECKING:
     from airflow_provider_ckpt.documents.findings import FleetRowFields

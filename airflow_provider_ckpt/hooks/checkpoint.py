@@ -18,10 +18,10 @@ from airflow_provider_ckpt.errors import CheckpointError, StorageOptionError
 from airflow_provider_ckpt.get_provider_info import UI_FIELD_BEHAVIOUR
 from airflow_provider_ckpt.hooks.extra import extra_of
 from airflow_provider_ckpt.hooks.kafka import kafka_config
-from airflow_provider_ckpt.positions.foresee_wait import WaitForesight
 from airflow_provider_ckpt.query.source import parse_by_id
 from airflow_provider_ckpt.query.source_options import QueryOptions, option_texts, parse_options
 from airflow_provider_ckpt.query.trigger import TRIGGERS
+from airflow_provider_ckpt.sources.kafka.foresee_wait import WaitForesight
 from airflow_provider_ckpt.sources.open_end import Access, DeclaredEnds
 from airflow_provider_ckpt.storage.opening import require_location
 from airflow_provider_ckpt.storage.store import Store

@@ -16,12 +16,12 @@ from airflow_provider_ckpt.errors import CheckpointError, GateFailedError
 from airflow_provider_ckpt.hooks.checkpoint import airflow_errors, require_flags
 from airflow_provider_ckpt.operators.base import CheckpointOperator, declared
 from airflow_provider_ckpt.operators.told import findings_told, reasons_text
-from airflow_provider_ckpt.positions.judge_tables import judge_tables, require_judged
-from airflow_provider_ckpt.positions.table_loss import TableLosses
 from airflow_provider_ckpt.query.deploy import DeploySpec
 from airflow_provider_ckpt.query.source import Source
 from airflow_provider_ckpt.report.tables import findings_table, not_judged_text
 from airflow_provider_ckpt.restart.judged import not_checked
+from airflow_provider_ckpt.sources.judge_tables import judge_tables, require_judged
+from airflow_provider_ckpt.sources.table_loss import TableLosses
 
 if TYPE_CHECKING:
     from airflow_provider_ckpt.documents.tasks import CheckResultDocument

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_ckpt.blue_green.compare_outputs import Outcome, Rows, compare_outputs
+from airflow_provider_ckpt.blue_green.require_apart import require_apart
+from airflow_provider_ckpt.blue_green.stage_range import Opened, StagedRange, staged_of
 from airflow_provider_ckpt.change.open_sinks import open_sink
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointError, GateFailedError
@@ -13,9 +16,6 @@ from airflow_provider_ckpt.lineage.datasets import Named, checkpoint, declared_s
 from airflow_provider_ckpt.operators.base import CheckpointOperator, texts_of, value_of
 from airflow_provider_ckpt.query.sink import parse_sink
 from airflow_provider_ckpt.report.tables import facts
-from airflow_provider_ckpt.shadow.compare_outputs import Outcome, Rows, compare_outputs
-from airflow_provider_ckpt.shadow.require_apart import require_apart
-from airflow_provider_ckpt.shadow.stage_range import Opened, StagedRange, staged_of
 from airflow_provider_ckpt.visible import visible
 
 if TYPE_CHECKING:
@@ -40,8 +40,8 @@ class CheckpointCompareOperator(CheckpointOperator):
     :param keys: Columns that name a row: the examples then show the rows of one key side by side.
     :param ignore: Columns that may differ, such as the time of processing.
     :param added: Columns that the new version adds.
-    :param rows: A function that gets an :class:`~airflow_provider_ckpt.shadow.compare_outputs.Output` and returns its
-        rows as mappings; by default Parquet and JSON of file sinks are read.
+    :param rows: A function that gets an :class:`~airflow_provider_ckpt.blue_green.compare_outputs.Output` and returns
+        its rows as mappings; by default Parquet and JSON of file sinks are read.
     :param on_difference: ``fail``, or ``report``: succeed, and leave the decision to a person who reads the result.
     """
 

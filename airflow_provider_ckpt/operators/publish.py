@@ -12,17 +12,17 @@ from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.hooks.checkpoint import airflow_errors, failure, push_error, require_flags
 from airflow_provider_ckpt.hooks.kafka import kafka_config
 from airflow_provider_ckpt.operators.base import CheckpointOperator, texts_of
-from airflow_provider_ckpt.positions.publication import Publication
-from airflow_provider_ckpt.positions.publish import publish_again_before_ms, publish_all
 from airflow_provider_ckpt.query.source_options import parse_assigned
 from airflow_provider_ckpt.report.tables import published_table
-from airflow_provider_ckpt.sources.ask_kafka import KafkaBroker
+from airflow_provider_ckpt.sources.kafka.ask import KafkaBroker
+from airflow_provider_ckpt.sources.kafka.publication import Publication
+from airflow_provider_ckpt.sources.kafka.publish import publish_again_before_ms, publish_all
 from airflow_provider_ckpt.times import time_text
 from airflow_provider_ckpt.visible import visible
 
 if TYPE_CHECKING:
     from airflow_provider_ckpt.documents.tasks import PublishResultDocument
-    from airflow_provider_ckpt.positions.extent import Partition
+    from airflow_provider_ckpt.sources.kafka.extent import Partition
 
 
 class CheckpointPublishOffsetsOperator(CheckpointOperator):

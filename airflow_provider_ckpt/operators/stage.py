@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_ckpt.blue_green.arguments import misdirected
+from airflow_provider_ckpt.blue_green.require_apart import require_apart
+from airflow_provider_ckpt.blue_green.require_unstarted import require_unstarted
+from airflow_provider_ckpt.blue_green.stage_range import Opened, stage_range, staged_of
 from airflow_provider_ckpt.change.open_sinks import open_sink
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointError, PlanError
@@ -12,10 +16,6 @@ from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook, airflow_error
 from airflow_provider_ckpt.lineage.datasets import Named, checkpoint
 from airflow_provider_ckpt.operators.base import CheckpointOperator, task_of, texts_of
 from airflow_provider_ckpt.query.sink import parse_sink
-from airflow_provider_ckpt.shadow.arguments import misdirected
-from airflow_provider_ckpt.shadow.require_apart import require_apart
-from airflow_provider_ckpt.shadow.require_unstarted import require_unstarted
-from airflow_provider_ckpt.shadow.stage_range import Opened, stage_range, staged_of
 from airflow_provider_ckpt.storage.store import Store
 
 if TYPE_CHECKING:

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_ckpt.blue_green.judge_switch import judge_switch, require_exact
+from airflow_provider_ckpt.blue_green.require_stopped import require_stopped, require_unchanged
+from airflow_provider_ckpt.blue_green.switch import way_back
 from airflow_provider_ckpt.change.ask_word import ask_word
 from airflow_provider_ckpt.change.open_sinks import open_sinks
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointError, PlanError
 from airflow_provider_ckpt.hooks.checkpoint import airflow_errors
 from airflow_provider_ckpt.operators.base import CheckpointOperator, texts_of, value_of, word_of, words
-from airflow_provider_ckpt.operators.in_place import own_errors
+from airflow_provider_ckpt.operators.changes.in_place import own_errors
 from airflow_provider_ckpt.query.sink import parse_sink
 from airflow_provider_ckpt.report.tables import facts
-from airflow_provider_ckpt.shadow.judge_switch import judge_switch, require_exact
-from airflow_provider_ckpt.shadow.require_stopped import require_stopped, require_unchanged
-from airflow_provider_ckpt.shadow.switch import way_back
 from airflow_provider_ckpt.untrusted.secrets import scrub
 from airflow_provider_ckpt.visible import visible
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_ckpt.backup import rehearse as rehearse_module
 from airflow_provider_ckpt.backup.catalog import find_backup
 from airflow_provider_ckpt.backup.retention import date_warnings
 from airflow_provider_ckpt.backup.verify import verify_backup
+from airflow_provider_ckpt.changes.restore import rehearse as rehearse_module
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import GateFailedError

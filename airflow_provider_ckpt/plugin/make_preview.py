@@ -11,6 +11,10 @@ from airflow_provider_ckpt.change.expectation import expectation_of
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.plan_difference import difference
+from airflow_provider_ckpt.changes.reset.make import make_reset
+from airflow_provider_ckpt.changes.reset.plan import moves_of
+from airflow_provider_ckpt.changes.rollback.goal import ToBackup, parse_target
+from airflow_provider_ckpt.changes.rollback.make import make_rollback
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.errors import CheckpointError, PlanError, StoreError
@@ -20,17 +24,13 @@ from airflow_provider_ckpt.plugin.read_batches import list_both
 from airflow_provider_ckpt.plugin.read_checkpoint import declared_types
 from airflow_provider_ckpt.plugin.settings import Settings
 from airflow_provider_ckpt.plugin.stores import connected, open_below
-from airflow_provider_ckpt.positions.extent import offsets_of
-from airflow_provider_ckpt.positions.strategies import parse_scope
 from airflow_provider_ckpt.query.sink import parse_sink
 from airflow_provider_ckpt.query.source import Source, parse_item, require_asked
-from airflow_provider_ckpt.reset.make import make_reset
-from airflow_provider_ckpt.reset.plan import moves_of
-from airflow_provider_ckpt.reset.request import Goal, parse_goal
-from airflow_provider_ckpt.reset.resolve import resolve_aim
-from airflow_provider_ckpt.rollback.goal import ToBackup, parse_target
-from airflow_provider_ckpt.rollback.make import make_rollback
+from airflow_provider_ckpt.sources.goal import Goal, parse_goal
+from airflow_provider_ckpt.sources.kafka.extent import offsets_of
+from airflow_provider_ckpt.sources.kafka.strategies import parse_scope
 from airflow_provider_ckpt.sources.open_end import Access
+from airflow_provider_ckpt.sources.resolve_goal import resolve_aim
 from airflow_provider_ckpt.storage.roots import OutsideRootsError, Roots
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.times import parse_duration_ms, parse_time_ms

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from heapq import nlargest
 
+from airflow_provider_ckpt.batches.read_logs import LogListing, one_after_the_other, read_batches
+from airflow_provider_ckpt.batches.rows import BatchRow, Origin, rows_of
 from airflow_provider_ckpt.checkpoint.listing import DirectoryListing, list_checkpoint, list_logs
 from airflow_provider_ckpt.checkpoint.observe import require_checkpoint
-from airflow_provider_ckpt.history.read_logs import LogListing, one_after_the_other, read_batches
-from airflow_provider_ckpt.history.rows import BatchRow, Origin, rows_of
 from airflow_provider_ckpt.plugin.source_positions import Tally
 from airflow_provider_ckpt.plugin.timeline import Batch, ConfChange, Logbook, finished
 from airflow_provider_ckpt.storage.store import Store

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from airflow_provider_ckpt.backup.manifest import Manifest
 from airflow_provider_ckpt.backup.read_by_query import QueryBackups
-from airflow_provider_ckpt.change.journal import Record, survey
+from airflow_provider_ckpt.change.record.journal import Record, survey
 from airflow_provider_ckpt.checkpoint.contents import unknown_names
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.checkpoint.progress import source_kind

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from airflow_provider_ckpt.codec.kafka_offset import Partition
+from airflow_provider_ckpt.codec.offsets.kafka import Partition
 from airflow_provider_ckpt.query.spark_version import conf_text
 from airflow_provider_ckpt.query.trigger import REAL_TIME
 from airflow_provider_ckpt.untrusted.bounded_json import parse_json

@@ -76,7 +76,7 @@ def audit_page(tables: Mapping[str, Sequence[Row]], *, now_ms: int, about: str, 
     """The page.
 
     Args:
-        tables: Rows of each table of :mod:`airflow_provider_ckpt.history.audit`; times as Spark gives them.
+        tables: Rows of each table of :mod:`airflow_provider_ckpt.batches.audit`; times as Spark gives them.
         now_ms: When the fleet was judged, epoch milliseconds.
         about: What was audited, for the first lines.
         polled_ms: Since when every checkpoint has been polled, epoch milliseconds; 0 when that is not known.

@@ -15,7 +15,7 @@ from airflow_provider_ckpt.checks.findings import SEVERITIES
 
 if TYPE_CHECKING:
     from airflow_provider_ckpt.fleet.row import FleetRow
-    from airflow_provider_ckpt.positions.lag import PartitionLag, SourceLag
+    from airflow_provider_ckpt.sources.lag import PartitionLag, SourceLag
 
 #: A source with more partitions has a series for each topic alone; with more topics, one for the source alone.
 MOST_PARTITIONS, MOST_TOPICS = 10_000, 1_000

@@ -18,15 +18,15 @@ if TYPE_CHECKING:
     from airflow_provider_ckpt.backup.catalog import BackupListing
     from airflow_provider_ckpt.backup.manifest import Manifest
     from airflow_provider_ckpt.backup.prune_plan import PrunePlan
-    from airflow_provider_ckpt.backup.rehearse import Rehearsal
     from airflow_provider_ckpt.backup.take import BackupPlan
-    from airflow_provider_ckpt.change.journal import Record
     from airflow_provider_ckpt.change.plan import Plan
+    from airflow_provider_ckpt.change.record.journal import Record
+    from airflow_provider_ckpt.changes.restore.rehearse import Rehearsal
     from airflow_provider_ckpt.checks.findings import Finding
     from airflow_provider_ckpt.fleet.row import FleetRow
-    from airflow_provider_ckpt.positions.coming import NextBatches
-    from airflow_provider_ckpt.positions.publication import Publication
     from airflow_provider_ckpt.restart.forecast import Forecast
+    from airflow_provider_ckpt.sources.kafka.coming import NextBatches
+    from airflow_provider_ckpt.sources.kafka.publication import Publication
 
 #: Airflow's log viewer cuts longer lines.
 LOG_WIDTH = 100

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from airflow_provider_ckpt.positions.read_lag import LagQuestion
 from airflow_provider_ckpt.query.deploy import DeploySpec
 from airflow_provider_ckpt.query.source_options import parse_options
+from airflow_provider_ckpt.sources.read_lag import LagQuestion
 
 
 def question_of(deploy: DeploySpec, *, ages: bool = False) -> LagQuestion:

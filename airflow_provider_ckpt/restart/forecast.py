@@ -31,8 +31,8 @@ from airflow_provider_ckpt.restart.steps import named, start
 
 if TYPE_CHECKING:
     from airflow_provider_ckpt.documents.findings import ForecastWithFindingsFields
-    from airflow_provider_ckpt.positions.coming import NextBatches
-    from airflow_provider_ckpt.positions.loss import Losses
+    from airflow_provider_ckpt.sources.kafka.coming import NextBatches
+    from airflow_provider_ckpt.sources.kafka.loss import Losses
 
 #: What a gate decides, from the best to the worst.
 DECISIONS = ("pass", "warn", "block")

@@ -50,11 +50,11 @@ def forecast_restart(
     declared = deploy.by_id
     if not declared:
         return view, forecast(view, deploy)
-    from airflow_provider_ckpt.positions.ask_brokers import Brokers  # loads the sources, which few deploys declare
-    from airflow_provider_ckpt.positions.foresee_batches import foresee_batches
-    from airflow_provider_ckpt.positions.foresee_expiry import foresee_expiry
-    from airflow_provider_ckpt.positions.judge_sources import judge_sources
     from airflow_provider_ckpt.query.source_options import parse_options
+    from airflow_provider_ckpt.sources.foresee_expiry import foresee_expiry
+    from airflow_provider_ckpt.sources.judge_sources import judge_sources
+    from airflow_provider_ckpt.sources.kafka.ask_brokers import Brokers  # loads the sources, which few deploys declare
+    from airflow_provider_ckpt.sources.kafka.foresee_batches import foresee_batches
     from airflow_provider_ckpt.sources.open_end import Access
 
     brokers, access = Brokers(kafka_config or {}), Access(open_store, store, kafka_config or {})

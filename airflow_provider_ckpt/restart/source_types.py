@@ -12,7 +12,8 @@ from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks import sources
 from airflow_provider_ckpt.checks.findings import Finding
 from airflow_provider_ckpt.checks.logs import newest_entry
-from airflow_provider_ckpt.codec import file_offset, jvm_text, layout
+from airflow_provider_ckpt.codec import jvm_text, layout
+from airflow_provider_ckpt.codec.offsets import file as file_offset
 from airflow_provider_ckpt.codec.source_kinds import KINDS
 from airflow_provider_ckpt.codec.source_log import FileSourceLog, InitialOffset, RateStart
 from airflow_provider_ckpt.codec.source_offset import SourceOffset

@@ -12,7 +12,7 @@ import shlex
 from dataclasses import replace
 
 from airflow_provider_ckpt.checkpoint.sink_marker import LEAVING_NO_STATE, SinkMarker
-from airflow_provider_ckpt.epochs.manifest import rewinding
+from airflow_provider_ckpt.history_table.manifest import rewinding
 from airflow_provider_ckpt.query.sink import MARKING
 from airflow_provider_ckpt.sinks.effects import EFFECTS, SinkEffect
 from airflow_provider_ckpt.untrusted.spans import batches_text

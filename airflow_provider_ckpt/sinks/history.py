@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from airflow_provider_ckpt.checkpoint.sink_marker import SinkCommit, SinkMarker
-from airflow_provider_ckpt.epochs.manifest import visible
-from airflow_provider_ckpt.epochs.read import list_places, undone_places
 from airflow_provider_ckpt.errors import StoreError
+from airflow_provider_ckpt.history_table.manifest import visible
+from airflow_provider_ckpt.history_table.read import list_places, undone_places
 from airflow_provider_ckpt.storage.store import Store
 
 if TYPE_CHECKING:

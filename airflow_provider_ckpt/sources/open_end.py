@@ -69,7 +69,7 @@ class Access:
 
 def open_table_end(declared: Source, source_id: str, access: Access) -> TableEnd:
     """The end of a table or a directory: of any kind but Kafka. Raises as :func:`open_end`."""
-    end: TableEnd = import_module(f"{__package__}.{declared.type}").End(declared, source_id, access)
+    end: TableEnd = import_module(f"{__package__}.{declared.type}.end").End(declared, source_id, access)
     return end
 
 
@@ -78,7 +78,7 @@ def open_end(declared: Source, source_id: str, access: Access) -> SourceEnd:
 
     Raises StoreError: the library for it is missing, or it cannot be opened.
     """
-    end: SourceEnd = import_module(f"{__package__}.{declared.type}").End(declared, source_id, access)
+    end: SourceEnd = import_module(f"{__package__}.{declared.type}.end").End(declared, source_id, access)
     return end
 
 

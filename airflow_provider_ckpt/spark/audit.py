@@ -20,16 +20,16 @@ from dataclasses import dataclass, field
 from threading import Event
 from typing import Any
 
+from airflow_provider_ckpt.batches.audit import EARLIEST_MS, TABLES, VIEWS, Measure, Prices, statement, window_for
 from airflow_provider_ckpt.checkpoint.listing import count_operators
 from airflow_provider_ckpt.clock import now_ms
-from airflow_provider_ckpt.epochs.compact import compact
-from airflow_provider_ckpt.epochs.read import list_places, read_table
-from airflow_provider_ckpt.epochs.vacuum import vacuum
 from airflow_provider_ckpt.errors import CheckpointError, CheckpointNotFoundError
 from airflow_provider_ckpt.fleet.find import find_checkpoints
 from airflow_provider_ckpt.fleet.judge import judge_checkpoints
 from airflow_provider_ckpt.fleet.write_index import IndexWriter
-from airflow_provider_ckpt.history.audit import EARLIEST_MS, TABLES, VIEWS, Measure, Prices, statement, window_for
+from airflow_provider_ckpt.history_table.compact import compact
+from airflow_provider_ckpt.history_table.read import list_places, read_table
+from airflow_provider_ckpt.history_table.vacuum import vacuum
 from airflow_provider_ckpt.report.audit_page import MOST_CHARTS, MOST_EVENTS, MOST_QUERIES, audit_page
 from airflow_provider_ckpt.spark import register
 from airflow_provider_ckpt.spark.options import StreamOptions, storage_texts
@@ -50,11 +50,11 @@ class Audit:
 
     Args:
         roots: Checkpoints, and directories that have some below.
-        home: Where the history table, the tables and the page are: ``history/``, ``tables/``, ``audit.html``.
+        home: Where the history table, the tables and the page are: ``batches/``, ``tables/``, ``audit.html``.
         checkpoint: Where the stream that reads the fleet has its own checkpoint: a place that Spark itself can write.
         storage_options: For the fsspec drivers of roots and home.
         reading: More options of ``readStream.format("checkpoint")``.
-        tiny: See :class:`~airflow_provider_ckpt.history.audit.Measure`.
+        tiny: See :class:`~airflow_provider_ckpt.batches.audit.Measure`.
         stall_ms: The same.
         prices: The same.
         index: Directory for the index that the Checkpoints page in Airflow shows; None for none.
@@ -118,7 +118,7 @@ def judge(session: Any, audit: Audit, *, now_ms: int, polled_ms: int) -> dict[st
         session: A live Spark session.
         audit: What, and where to.
         now_ms: The time, epoch milliseconds.
-        polled_ms: See :class:`~airflow_provider_ckpt.history.audit.Measure`.
+        polled_ms: See :class:`~airflow_provider_ckpt.batches.audit.Measure`.
     """
     rows = history(session, audit.table, **audit.storage_options)
     rows.createOrReplaceTempView("history")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_ckpt.history.selection import Selection
+from airflow_provider_ckpt.batches.selection import Selection
 
 if TYPE_CHECKING:
     from pyspark.sql.datasource import Filter

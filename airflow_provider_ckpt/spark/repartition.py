@@ -2,7 +2,7 @@
 
 Run as ``python -m airflow_provider_ckpt.spark.repartition``. One JSON object a line goes in and out:
 
-1. in: the request of :mod:`airflow_provider_ckpt.repartition.session`, with a local directory ``scratch``;
+1. in: the request of :mod:`airflow_provider_ckpt.changes.repartition.session`, with a local directory ``scratch``;
 2. out: ``spark``, the version, and ``processes``, the ids of this process and of the JVM; nothing was written yet;
 3. in: ``go``. When stdin ends, whoever asked has ended: this process and the JVM end at once;
 4. out: ``rows`` before and after, by part of the state; or ``failed``, in which of ``STEPS``, and why.

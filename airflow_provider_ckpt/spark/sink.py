@@ -1,7 +1,8 @@
 """``writeStream.format("checkpoint_history")``: rows of a stream into a table, each once; any rows, on any storage.
 
 The contract is that of Spark's ``StreamingWrite``: tasks write files and send messages, ``commit`` of an epoch makes
-them rows of the table, a second ``commit`` of it is nothing, ``abort`` gives files up. All of it is in ``epochs/``.
+them rows of the table, a second ``commit`` of it is nothing, ``abort`` gives files up. All of it is in
+``history_table/``.
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamArrowWriter, Writ
 
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.codec import layout
-from airflow_provider_ckpt.epochs import publish
-from airflow_provider_ckpt.epochs.manifest import Written
-from airflow_provider_ckpt.epochs.write_rows import write_rows
 from airflow_provider_ckpt.errors import CheckpointError, StoreError
+from airflow_provider_ckpt.history_table import publish
+from airflow_provider_ckpt.history_table.manifest import Written
+from airflow_provider_ckpt.history_table.write_rows import write_rows
 from airflow_provider_ckpt.spark.options import absolute, storage_options
 from airflow_provider_ckpt.storage.store import Store
 

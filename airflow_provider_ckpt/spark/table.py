@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 import pyspark
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
+from airflow_provider_ckpt.batches.arrow import record_batches
+from airflow_provider_ckpt.batches.columns import TABLES, Column, ddl, named
+from airflow_provider_ckpt.batches.read_rows import THREADS, Reading, read_rows, read_with
+from airflow_provider_ckpt.batches.rows import BatchRow
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.fleet.row import FleetRow
-from airflow_provider_ckpt.history.arrow import record_batches
-from airflow_provider_ckpt.history.columns import TABLES, Column, ddl, named
-from airflow_provider_ckpt.history.read_rows import THREADS, Reading, read_rows, read_with
-from airflow_provider_ckpt.history.rows import BatchRow
 from airflow_provider_ckpt.spark.discovery import LOCATIONS_A_PARTITION, discover
 from airflow_provider_ckpt.spark.filters import Admitted
 from airflow_provider_ckpt.spark.options import StreamOptions, TableOptions
@@ -115,7 +115,7 @@ class TableReader(DataSourceReader):
         return record_batches(rows, columns)
 
     def _checkpoints(self, partition: Locations) -> Iterator[FleetRow]:
-        from airflow_provider_ckpt.history.read_checkpoints import read_checkpoints  # all rules; rows need none
+        from airflow_provider_ckpt.batches.read_checkpoints import read_checkpoints  # all rules; rows need none
 
         yield from partition.not_read
         stores = map(SharedDrivers(self.options.places.storage_options).open, partition.value)

@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 
+from airflow_provider_ckpt.batches.arrow import record_batches
+from airflow_provider_ckpt.batches.columns import BATCHES, Column, named
+from airflow_provider_ckpt.batches.follow import Rhythm, Tail
+from airflow_provider_ckpt.batches.positions import BatchRange, divided_evenly, ranges_between
+from airflow_provider_ckpt.batches.read_ranges import RangeReading, read_range
+from airflow_provider_ckpt.batches.read_rows import THREADS, read_with
+from airflow_provider_ckpt.batches.rows import BatchRow
 from airflow_provider_ckpt.codec import checkpoint_offset
 from airflow_provider_ckpt.errors import CheckpointError
-from airflow_provider_ckpt.history.arrow import record_batches
-from airflow_provider_ckpt.history.columns import BATCHES, Column, named
-from airflow_provider_ckpt.history.follow import Rhythm, Tail
-from airflow_provider_ckpt.history.positions import BatchRange, divided_evenly, ranges_between
-from airflow_provider_ckpt.history.read_ranges import RangeReading, read_range
-from airflow_provider_ckpt.history.read_rows import THREADS, read_with
-from airflow_provider_ckpt.history.rows import BatchRow
 from airflow_provider_ckpt.spark.discovery import LOCATIONS_A_PARTITION, discover
 from airflow_provider_ckpt.spark.options import StreamOptions
 from airflow_provider_ckpt.storage.shared_drivers import SharedDrivers

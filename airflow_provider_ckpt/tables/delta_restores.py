@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from airflow_provider_ckpt.codec.delta_offset import DeltaOffset
+from airflow_provider_ckpt.codec.offsets.delta import DeltaOffset
 from airflow_provider_ckpt.tables.delta_commit import DeltaCommit
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from itertools import islice
 
-from airflow_provider_ckpt.codec.delta_offset import DeltaOffset
+from airflow_provider_ckpt.codec.offsets.delta import DeltaOffset
 from airflow_provider_ckpt.tables.delta import Action, DeltaLog
 from airflow_provider_ckpt.tables.delta_commit import ACTIONS, RESTORE, DeltaCommit, commit_of
 from airflow_provider_ckpt.tables.delta_restores import Restores, Reverted, reverted

@@ -14,7 +14,7 @@ from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.errors import CheckpointError, StoreUnavailableError
 from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook
 from airflow_provider_ckpt.lineage.facts import asset_extra
-from airflow_provider_ckpt.positions.foresee_wait import WaitForesight
+from airflow_provider_ckpt.sources.kafka.foresee_wait import WaitForesight
 from airflow_provider_ckpt.triggers.asset_watch import Every, Seen
 from airflow_provider_ckpt.triggers.shared_polls import SharedPoller, poll_pool
 from airflow_provider_ckpt.untrusted.secrets import scrub

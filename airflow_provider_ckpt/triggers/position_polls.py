@@ -12,14 +12,14 @@ from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook, duration_ms_of, query_options_of
-from airflow_provider_ckpt.positions.ask_brokers import Brokers
-from airflow_provider_ckpt.positions.foresee_losses import LossForecast, foresee_losses
-from airflow_provider_ckpt.positions.lag import SourceLag
-from airflow_provider_ckpt.positions.lag_summary import summary_of
-from airflow_provider_ckpt.positions.read_lag import LagQuestion, read_ahead, read_lag
 from airflow_provider_ckpt.query.source import parse_by_id
 from airflow_provider_ckpt.query.source_options import QueryOptions, option_texts
+from airflow_provider_ckpt.sources.foresee_losses import LossForecast, foresee_losses
+from airflow_provider_ckpt.sources.kafka.ask_brokers import Brokers
+from airflow_provider_ckpt.sources.lag import SourceLag
+from airflow_provider_ckpt.sources.lag_summary import summary_of
 from airflow_provider_ckpt.sources.open_end import Access
+from airflow_provider_ckpt.sources.read_lag import LagQuestion, read_ahead, read_lag
 from airflow_provider_ckpt.times import duration_text
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from tests.airflow.conftest import ROOT, run
-from tests.history.fleet_story import FleetStory
+from tests.batches.fleet_story import FleetStory
 
 pytestmark = pytest.mark.airflow
 

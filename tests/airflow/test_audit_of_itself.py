@@ -17,12 +17,12 @@ import pytest
 
 from airflow_provider_ckpt import cli
 from airflow_provider_ckpt.checkpoint.observe import observe
-from airflow_provider_ckpt.epochs.read import read_table
-from airflow_provider_ckpt.epochs.rewind import rewind
+from airflow_provider_ckpt.history_table.read import read_table
+from airflow_provider_ckpt.history_table.rewind import rewind
 from airflow_provider_ckpt.storage.store import Store
 from tests.airflow.conftest import read_run, run
 from tests.airflow.spark_jobs import CONFS, PERSON
-from tests.history.fleet_story import FleetStory
+from tests.batches.fleet_story import FleetStory
 
 pytestmark = [pytest.mark.airflow, pytest.mark.spark]
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import airflow.sdk
 import pytest
 
-from airflow_provider_ckpt.change.journal import history
+from airflow_provider_ckpt.change.record.journal import history
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.hooks.links import page_link
 from airflow_provider_ckpt.storage.store import Store

@@ -19,10 +19,10 @@ from airflow.sdk import Asset
 
 from airflow_provider_ckpt import operators, sensors, triggers
 from airflow_provider_ckpt.hooks.checkpoint import duration_ms_of
+from airflow_provider_ckpt.operators.changes.reset import CheckpointResetOffsetsOperator
+from airflow_provider_ckpt.operators.changes.rollback import CheckpointRollbackOperator
 from airflow_provider_ckpt.operators.gate import CheckpointGateOperator
 from airflow_provider_ckpt.operators.prune import CheckpointPruneOperator
-from airflow_provider_ckpt.operators.reset import CheckpointResetOffsetsOperator
-from airflow_provider_ckpt.operators.rollback import CheckpointRollbackOperator
 from airflow_provider_ckpt.operators.windows import CheckpointWindowsOperator
 from airflow_provider_ckpt.sensors.checkpoint import CheckpointDataLossSensor, CheckpointLagSensor
 from airflow_provider_ckpt.waiting.windows import Windows

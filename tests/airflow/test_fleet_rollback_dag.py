@@ -13,7 +13,7 @@ import airflow
 import pytest
 from packaging.version import Version
 
-from airflow_provider_ckpt.change.journal import history
+from airflow_provider_ckpt.change.record.journal import history
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.restart.bookmark import take_bookmark
 from airflow_provider_ckpt.storage.store import Store

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from airflow_provider_ckpt.change.journal import history
+from airflow_provider_ckpt.change.record.journal import history
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.storage.store import Store
 from tests.airflow.conftest import HERE, read_run, run

@@ -14,20 +14,20 @@ from typing import Any
 import pytest
 
 from airflow_provider_ckpt.change.apply import apply
-from airflow_provider_ckpt.change.journal import history
 from airflow_provider_ckpt.change.places import Stores
+from airflow_provider_ckpt.change.record.journal import history
+from airflow_provider_ckpt.changes.reset.make import make_reset
 from airflow_provider_ckpt.checkpoint.observe import observe
-from airflow_provider_ckpt.positions.extent import offsets_of
-from airflow_provider_ckpt.positions.strategies import ShiftBy
 from airflow_provider_ckpt.query.sink import parse_sink
-from airflow_provider_ckpt.reset.make import make_reset
-from airflow_provider_ckpt.reset.resolve_kafka import KafkaAim
-from airflow_provider_ckpt.sources.ask_kafka import KafkaBroker
+from airflow_provider_ckpt.sources.kafka.ask import KafkaBroker
+from airflow_provider_ckpt.sources.kafka.extent import offsets_of
+from airflow_provider_ckpt.sources.kafka.resolve_goal import KafkaAim
+from airflow_provider_ckpt.sources.kafka.strategies import ShiftBy
 from airflow_provider_ckpt.storage.store import Store
 from tests.airflow.conftest import HERE, read_run, run, start
 from tests.airflow.spark_jobs import CONFS, PERSON
+from tests.changes.reset.kafka_query import KafkaQuery
 from tests.kafka_lab import Broker
-from tests.reset.kafka_query import KafkaQuery
 
 pytestmark = [pytest.mark.airflow, pytest.mark.spark, pytest.mark.kafka, pytest.mark.exhaustive]
 

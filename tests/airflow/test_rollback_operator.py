@@ -14,7 +14,7 @@ from airflow.providers.common.compat.sdk import AirflowFailException
 
 from airflow_provider_ckpt.backup.take import take_backup
 from airflow_provider_ckpt.change import guard
-from airflow_provider_ckpt.change.journal import history
+from airflow_provider_ckpt.change.record.journal import history
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.operators.checkpoint import CheckpointRestoreOperator, CheckpointRollbackOperator
 from airflow_provider_ckpt.restart.bookmark import take_bookmark

@@ -19,8 +19,9 @@ import pytest
 
 from tests.airflow.conftest import HERE, ROOT
 from tests.airflow_stack import AirflowStack
+from tests.changes.repartition.forged_spark import GOLDEN
 from tests.dying import at_write
-from tests.operators.changes import (
+from tests.operators.each_change import (
     CHANGES,
     Change,
     forge,
@@ -35,7 +36,6 @@ from tests.operators.changes import (
     undo,
 )
 from tests.postgres import cluster
-from tests.repartition.forged_spark import GOLDEN
 
 pytestmark = [pytest.mark.airflow, pytest.mark.exhaustive]
 

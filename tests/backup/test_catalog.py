@@ -11,10 +11,10 @@ import pytest
 from airflow_provider_ckpt.backup import patience
 from airflow_provider_ckpt.backup.catalog import find_backup, survey_backups
 from airflow_provider_ckpt.backup.make_prune import make_prune
-from airflow_provider_ckpt.backup.make_restore import make_restore
 from airflow_provider_ckpt.backup.retention import RetentionPolicy
 from airflow_provider_ckpt.backup.take import take_backup
 from airflow_provider_ckpt.backup.verify import verify_backup
+from airflow_provider_ckpt.changes.restore.make import make_restore
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.checks.inspect import inspect
 from airflow_provider_ckpt.cli import run

@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 from airflow_provider_ckpt.backup.make_prune import make_prune
-from airflow_provider_ckpt.backup.make_restore import make_restore
 from airflow_provider_ckpt.backup.manifest import Manifest
 from airflow_provider_ckpt.backup.prune import prune
-from airflow_provider_ckpt.backup.restore import restore
 from airflow_provider_ckpt.backup.retention import RetentionPolicy
 from airflow_provider_ckpt.backup.take import NOT_READ, plan_of_backup, take_backup
 from airflow_provider_ckpt.backup.verify import verify_backup
+from airflow_provider_ckpt.changes.restore.make import make_restore
+from airflow_provider_ckpt.changes.restore.restore import restore
 from airflow_provider_ckpt.checks.inspect import inspect
 from airflow_provider_ckpt.errors import BackupCorruptError, BatchNotRestorableError, CheckpointError
 from airflow_provider_ckpt.storage.store import Store

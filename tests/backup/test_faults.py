@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from airflow_provider_ckpt.backup import restore as restore_module
 from airflow_provider_ckpt.backup.catalog import find_backup, list_backups
-from airflow_provider_ckpt.backup.make_restore import make_restore
 from airflow_provider_ckpt.backup.take import take_backup
 from airflow_provider_ckpt.backup.verify import verify_backup
 from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.undo.make import make_undo
+from airflow_provider_ckpt.changes.restore import restore as restore_module
+from airflow_provider_ckpt.changes.restore.make import make_restore
+from airflow_provider_ckpt.changes.rollback.make import make_rollback
 from airflow_provider_ckpt.checks.inspect import inspect
 from airflow_provider_ckpt.errors import CheckpointError, PlanError
-from airflow_provider_ckpt.rollback.make import make_rollback
 from airflow_provider_ckpt.storage.store import Store
 from tests.faults import Fault, FaultyStore, calls_to_fail
 from tests.soundness import assert_complete

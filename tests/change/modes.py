@@ -25,13 +25,13 @@ import pytest
 
 import airflow_provider_ckpt
 from airflow_provider_ckpt.cli import run
-from airflow_provider_ckpt.sources import ask_kafka
+from airflow_provider_ckpt.sources.kafka import ask as ask_kafka
 from airflow_provider_ckpt.storage.store import Store
+from tests.changes.repair.fake_table import FakeTable
+from tests.changes.repartition.forged_spark import GOLDEN, Forged, before_and_batch, put_in_place
+from tests.changes.reset.kafka_query import KafkaQuery, broker_of
+from tests.changes.salvage.damage import lose_rename
 from tests.goldens import Goldens
-from tests.repartition.forged_spark import GOLDEN, Forged, before_and_batch, put_in_place
-from tests.reset.kafka_query import KafkaQuery, broker_of
-from tests.salvage.damage import lose_rename
-from tests.sink_repair.fake_table import FakeTable
 
 #: Who runs the query, and who does not; no such users need be on the machine.
 OWNER, NOBODY = 1000, 54_321

@@ -10,8 +10,8 @@ from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.undo.make import make_undo
+from airflow_provider_ckpt.changes.rollback.make import make_rollback
 from airflow_provider_ckpt.errors import PlanError, StalePlanError, StoreError
-from airflow_provider_ckpt.rollback.make import make_rollback
 from airflow_provider_ckpt.storage.store import Store
 from tests.change.plans import RESTORE, STOPPED
 from tests.faults import Fault, FaultyStore

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from airflow_provider_ckpt.change.apply import apply
+from airflow_provider_ckpt.changes.rollback.make import make_rollback
 from airflow_provider_ckpt.errors import CheckpointBusyError, PlanError
-from airflow_provider_ckpt.rollback.make import make_rollback
 from tests.change.plans import STOPPED
 
 

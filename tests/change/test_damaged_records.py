@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from airflow_provider_ckpt.change.apply import apply
-from airflow_provider_ckpt.change.journal import history
 from airflow_provider_ckpt.change.lock import LOCK, locked
 from airflow_provider_ckpt.change.places import Stores
+from airflow_provider_ckpt.change.record.journal import history
 from airflow_provider_ckpt.change.undo.make import make_undo
+from airflow_provider_ckpt.changes.rollback.make import make_rollback
 from airflow_provider_ckpt.checkpoint.find_records import records_of
 from airflow_provider_ckpt.cli import run
 from airflow_provider_ckpt.errors import CheckpointBusyError, CheckpointError
-from airflow_provider_ckpt.rollback.make import make_rollback
 from airflow_provider_ckpt.storage.store import Store
 from tests.change.plans import STOPPED
 from tests.fake_query import FakeQuery, after_rollback, read_all

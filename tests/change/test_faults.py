@@ -11,10 +11,10 @@ from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.lock import locked
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.undo.make import make_undo
+from airflow_provider_ckpt.changes.rollback.make import make_rollback
 from airflow_provider_ckpt.checkpoint.find_records import records_of
 from airflow_provider_ckpt.checks.inspect import inspect
 from airflow_provider_ckpt.errors import CheckpointError, PlanError
-from airflow_provider_ckpt.rollback.make import make_rollback
 from airflow_provider_ckpt.storage.store import Store
 from tests.fake_query import FakeQuery, after_rollback, read_all
 from tests.faults import Fault, FaultyStore, Kill, calls_to_fail

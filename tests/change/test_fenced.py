@@ -8,26 +8,26 @@ from pathlib import Path
 
 import pytest
 
-from airflow_provider_ckpt.change import journal
 from airflow_provider_ckpt.change.actions import Close, Delete, Open, Replace
 from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan, plan_from_dict
+from airflow_provider_ckpt.change.record import journal
 from airflow_provider_ckpt.change.undo.make import make_undo
+from airflow_provider_ckpt.changes.fence.make import find_fence, make_fence, required_fence
+from airflow_provider_ckpt.changes.fence.put_fence import put_fence
+from airflow_provider_ckpt.changes.reset.make import make_reset
+from airflow_provider_ckpt.changes.rollback.make import make_rollback
 from airflow_provider_ckpt.codec import offset_log
 from airflow_provider_ckpt.codec.closing import CLOSING
 from airflow_provider_ckpt.errors import CheckpointBusyError, PlanError, StalePlanError
-from airflow_provider_ckpt.fence.make import find_fence, make_fence, required_fence
-from airflow_provider_ckpt.fence.put_fence import put_fence
-from airflow_provider_ckpt.positions.strategies import ShiftBy
 from airflow_provider_ckpt.query.sink import parse_sink
-from airflow_provider_ckpt.reset.make import make_reset
-from airflow_provider_ckpt.reset.resolve_kafka import KafkaAim
-from airflow_provider_ckpt.rollback.make import make_rollback
+from airflow_provider_ckpt.sources.kafka.resolve_goal import KafkaAim
+from airflow_provider_ckpt.sources.kafka.strategies import ShiftBy
 from airflow_provider_ckpt.storage.store import Store
+from tests.changes.reset.kafka_query import KafkaQuery, broker_of
 from tests.fake_query import FakeQuery, after_rollback, read_all
 from tests.faults import Fault, FaultyStore, Kill, calls_to_fail
-from tests.reset.kafka_query import KafkaQuery, broker_of
 
 BATCHES, KEEP = 4, 1
 FENCE, BEHIND = f"offsets/{BATCHES}", f"offsets/{BATCHES + 1}"

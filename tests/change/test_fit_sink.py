@@ -15,11 +15,11 @@ from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.fit_sink import last_written, require_fit
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.undo.make import make_undo
+from airflow_provider_ckpt.changes.rollback.make import make_rollback
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.cli import run
 from airflow_provider_ckpt.errors import CheckpointBusyError, PlanError
 from airflow_provider_ckpt.query.sink import Sink, parse_sink
-from airflow_provider_ckpt.rollback.make import make_rollback
 from airflow_provider_ckpt.sinks.memory import MEMORY, remember
 from airflow_provider_ckpt.sinks.read_marker import read_marker
 from airflow_provider_ckpt.storage.store import Store

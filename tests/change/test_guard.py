@@ -6,18 +6,18 @@ import time
 
 import pytest
 
-from airflow_provider_ckpt.backup.make_restore import make_restore
-from airflow_provider_ckpt.backup.restore import restore
 from airflow_provider_ckpt.backup.take import take_backup
 from airflow_provider_ckpt.change import guard
 from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.guard import MAX_QUIET_S, MIN_QUIET_S, MIN_WATCH_S, watch_s
-from airflow_provider_ckpt.change.journal import history
 from airflow_provider_ckpt.change.lock import locked
 from airflow_provider_ckpt.change.places import Stores
+from airflow_provider_ckpt.change.record.journal import history
 from airflow_provider_ckpt.change.undo.make import make_undo
+from airflow_provider_ckpt.changes.restore.make import make_restore
+from airflow_provider_ckpt.changes.restore.restore import restore
+from airflow_provider_ckpt.changes.rollback.make import make_rollback
 from airflow_provider_ckpt.errors import CheckpointBusyError, CheckpointError
-from airflow_provider_ckpt.rollback.make import make_rollback
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.storage.stored_object import StoredObject
 from tests.fake_query import FakeQuery, read_all

@@ -9,18 +9,20 @@ from pathlib import Path
 import pytest
 
 from airflow_provider_ckpt.backup.catalog import list_backups
-from airflow_provider_ckpt.backup.make_restore import make_restore
-from airflow_provider_ckpt.backup.restore import restore
 from airflow_provider_ckpt.backup.take import take_backup
 from airflow_provider_ckpt.change import apply as apply_module
-from airflow_provider_ckpt.change import journal
 from airflow_provider_ckpt.change.apply import apply
-from airflow_provider_ckpt.change.forget import forget
-from airflow_provider_ckpt.change.journal import find_record, history
 from airflow_provider_ckpt.change.lock import locked
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import plan_from_dict
+from airflow_provider_ckpt.change.record import journal
+from airflow_provider_ckpt.change.record.forget import forget
+from airflow_provider_ckpt.change.record.journal import find_record, history
 from airflow_provider_ckpt.change.undo.make import make_undo
+from airflow_provider_ckpt.changes.restore.make import make_restore
+from airflow_provider_ckpt.changes.restore.restore import restore
+from airflow_provider_ckpt.changes.rollback.goal import ToOffsets, ToTimestamp, ToWatermark
+from airflow_provider_ckpt.changes.rollback.make import make_rollback
 from airflow_provider_ckpt.errors import (
     BatchNotRestorableError,
     CheckpointBusyError,
@@ -28,8 +30,6 @@ from airflow_provider_ckpt.errors import (
     StalePlanError,
     StoreUnavailableError,
 )
-from airflow_provider_ckpt.rollback.goal import ToOffsets, ToTimestamp, ToWatermark
-from airflow_provider_ckpt.rollback.make import make_rollback
 from airflow_provider_ckpt.storage.store import Store
 from tests.change.plans import STOPPED
 from tests.fake_query import FakeQuery, read_all, timestamp_ms, watermark_ms

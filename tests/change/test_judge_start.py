@@ -13,13 +13,13 @@ from airflow_provider_ckpt.change.judge_start import judge_start, view_after
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.undo.make import make_undo
+from airflow_provider_ckpt.changes.fence.make import make_fence
+from airflow_provider_ckpt.changes.fence.put_fence import put_fence
+from airflow_provider_ckpt.changes.rollback.make import make_rollback
+from airflow_provider_ckpt.changes.seed.make import given_positions, make_seed
+from airflow_provider_ckpt.changes.sources.make import make_source_change
+from airflow_provider_ckpt.changes.sources.request import parse_change
 from airflow_provider_ckpt.checkpoint.observe import observe
-from airflow_provider_ckpt.fence.make import make_fence
-from airflow_provider_ckpt.fence.put_fence import put_fence
-from airflow_provider_ckpt.reset.make_seed import given_positions, make_seed
-from airflow_provider_ckpt.rollback.make import make_rollback
-from airflow_provider_ckpt.source_changes.make import make_source_change
-from airflow_provider_ckpt.source_changes.request import parse_change
 from airflow_provider_ckpt.storage.store import Store
 
 STOPPED: dict[str, Any] = {"query_is_stopped": True, "quiet_s": 0, "accept_sink": "unknown"}

@@ -9,9 +9,9 @@ import pytest
 from airflow_provider_ckpt.change.actions import Open
 from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.places import Stores
+from airflow_provider_ckpt.changes.fence.put_fence import put_fence
+from airflow_provider_ckpt.changes.rollback.make import make_rollback
 from airflow_provider_ckpt.errors import CheckpointBusyError
-from airflow_provider_ckpt.fence.put_fence import put_fence
-from airflow_provider_ckpt.rollback.make import make_rollback
 from airflow_provider_ckpt.storage.store import Store
 from tests.faults import Fault, FaultyStore
 

@@ -1,4 +1,4 @@
-"""What a plan file holds, and what is no plan to carry out; ``tests/cli/test_plan_files.py`` writes and carries out real ones."""
+"""What a plan file holds, and what is no plan to carry out; ``tests/cli/changes/test_plan_files.py`` writes and carries out real ones."""
 
 from __future__ import annotations
 

@@ -15,27 +15,27 @@ from pathlib import Path
 import pytest
 
 from airflow_provider_ckpt.backup.catalog import list_backups
-from airflow_provider_ckpt.backup.make_restore import make_restore
-from airflow_provider_ckpt.backup.restore import restore
 from airflow_provider_ckpt.backup.take import plan_of_backup, take_backup
 from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.undo.make import make_undo
+from airflow_provider_ckpt.changes.repartition.make import make_repartition
+from airflow_provider_ckpt.changes.reset.make import make_reset
+from airflow_provider_ckpt.changes.restore.make import make_restore
+from airflow_provider_ckpt.changes.restore.restore import restore
+from airflow_provider_ckpt.changes.rollback.goal import ToBackup, ToTimestamp
+from airflow_provider_ckpt.changes.rollback.make import make_rollback
 from airflow_provider_ckpt.checkpoint.find_records import records_of
 from airflow_provider_ckpt.checks.inspect import inspect
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.errors import CheckpointError
-from airflow_provider_ckpt.positions.strategies import ShiftBy
-from airflow_provider_ckpt.repartition.make import make_repartition
-from airflow_provider_ckpt.reset.make import make_reset
-from airflow_provider_ckpt.reset.resolve_kafka import KafkaAim
-from airflow_provider_ckpt.rollback.goal import ToBackup, ToTimestamp
-from airflow_provider_ckpt.rollback.make import make_rollback
+from airflow_provider_ckpt.sources.kafka.resolve_goal import KafkaAim
+from airflow_provider_ckpt.sources.kafka.strategies import ShiftBy
 from airflow_provider_ckpt.storage.store import Store
+from tests.changes.reset.kafka_query import KafkaQuery, broker_of
 from tests.damages import flip
 from tests.fake_query import read_all, timestamp_ms
 from tests.faults import Fault, FaultyStore, calls_to_fail
-from tests.reset.kafka_query import KafkaQuery, broker_of
 
 BATCHES, KEEP = 6, 4
 DAMAGED = "state/0/1/5.delta"

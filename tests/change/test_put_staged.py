@@ -7,11 +7,11 @@ from hashlib import sha256
 
 import pytest
 
-from airflow_provider_ckpt.change import journal
 from airflow_provider_ckpt.change.actions import Copy, Delete
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.put_staged import PutStaged
+from airflow_provider_ckpt.change.record import journal
 from airflow_provider_ckpt.storage.store import Store
 from tests.change.plans import ROLLBACK
 

@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from airflow_provider_ckpt.change.apply import apply
-from airflow_provider_ckpt.change.journal import history
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import plan_from_dict
+from airflow_provider_ckpt.change.record.journal import history
 from airflow_provider_ckpt.change.undo.make import make_undo
+from airflow_provider_ckpt.changes.rollback.make import make_rollback
 from airflow_provider_ckpt.checkpoint.find_records import records_of
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.errors import PlanError
-from airflow_provider_ckpt.rollback.make import make_rollback
 from airflow_provider_ckpt.storage.store import Store
 from tests.fake_query import FakeQuery, after_rollback, read_all
 

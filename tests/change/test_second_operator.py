@@ -12,13 +12,13 @@ from contextlib import suppress
 import pytest
 
 from airflow_provider_ckpt.change import apply as apply_module
-from airflow_provider_ckpt.change.journal import history
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.record.journal import history
 from airflow_provider_ckpt.change.undo.make import make_undo
+from airflow_provider_ckpt.changes.rollback.make import make_rollback
 from airflow_provider_ckpt.checkpoint.find_records import records_of
 from airflow_provider_ckpt.errors import CheckpointBusyError, CheckpointError, StoreUnavailableError
-from airflow_provider_ckpt.rollback.make import make_rollback
 from airflow_provider_ckpt.storage.store import Store
 from tests.fake_query import FakeQuery, after_rollback, read_all
 from tests.faults import Fault, FaultyStore, calls_to_fail

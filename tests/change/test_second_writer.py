@@ -14,13 +14,13 @@ import pytest
 from airflow_provider_ckpt.change import guard
 from airflow_provider_ckpt.change.actions import Copy
 from airflow_provider_ckpt.change.apply import apply
-from airflow_provider_ckpt.change.journal import history
 from airflow_provider_ckpt.change.places import Stores
+from airflow_provider_ckpt.change.record.journal import history
 from airflow_provider_ckpt.change.undo.make import make_undo
 from airflow_provider_ckpt.change.undo.put_back import Executor
+from airflow_provider_ckpt.changes.rollback.make import make_rollback
 from airflow_provider_ckpt.checkpoint.find_records import records_of
 from airflow_provider_ckpt.errors import CheckpointBusyError, PlanError, StalePlanError
-from airflow_provider_ckpt.rollback.make import make_rollback
 from airflow_provider_ckpt.storage.store import Store
 from tests.fake_query import FakeQuery, after_rollback, read_all
 from tests.faults import Fault, FaultyStore, calls_to_fail

@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 
 from airflow_provider_ckpt import codec
 from airflow_provider_ckpt.backup.manifest import Manifest, ManifestObject
+from airflow_provider_ckpt.changes.rollback.exchange_plan import plan_exchange
+from airflow_provider_ckpt.changes.rollback.plan import plan_rollback
 from airflow_provider_ckpt.checkpoint.contents import contents, main_object, unknown_names
-from airflow_provider_ckpt.checkpoint.decompressors import decompressors
 from airflow_provider_ckpt.checkpoint.restart_set import restart_set
+from airflow_provider_ckpt.checkpoint.state.decompressors import decompressors
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.errors import BatchNotRestorableError
-from airflow_provider_ckpt.rollback.exchange_plan import plan_exchange
-from airflow_provider_ckpt.rollback.plan import plan_rollback
 from airflow_provider_ckpt.storage.requests import drive
 from airflow_provider_ckpt.storage.stored_object import StoredObject
 from tests.backup_lab import files

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from airflow_provider_ckpt.change.places import Stores
+from airflow_provider_ckpt.changes.fence.put_fence import put_fence
+from airflow_provider_ckpt.changes.rollback.make import make_rollback
 from airflow_provider_ckpt.errors import PlanError
-from airflow_provider_ckpt.fence.put_fence import put_fence
 from airflow_provider_ckpt.fleet.find import find_checkpoints
-from airflow_provider_ckpt.rollback.make import make_rollback
 from airflow_provider_ckpt.storage.store import Store
 from tests.pipelines.shop import BELOW, ckpt, severities
 

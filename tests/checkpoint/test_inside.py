@@ -11,6 +11,7 @@ from airflow_provider_ckpt.backup.take import take_backup
 from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.undo.make import make_undo
+from airflow_provider_ckpt.changes.rollback.make import make_rollback
 from airflow_provider_ckpt.checkpoint import listing
 from airflow_provider_ckpt.checkpoint import observe as observe_module
 from airflow_provider_ckpt.checkpoint.inside import is_inside, without_inside
@@ -19,7 +20,6 @@ from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.checks.inspect import inspect
 from airflow_provider_ckpt.cli import run
 from airflow_provider_ckpt.errors import PlanError, StoreError
-from airflow_provider_ckpt.rollback.make import make_rollback
 from airflow_provider_ckpt.storage.packed import PackedObjects
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.storage.stored_object import StoredObject

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from airflow_provider_ckpt.checkpoint.restart_set import RestartSet, require, restart_set
-from airflow_provider_ckpt.checkpoint.state_chain import NO_SNAPSHOT
+from airflow_provider_ckpt.checkpoint.state.chain import NO_SNAPSHOT
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.errors import BatchNotRestorableError
 from airflow_provider_ckpt.storage.requests import drive

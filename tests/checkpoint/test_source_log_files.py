@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from airflow_provider_ckpt.change.places import Stores
+from airflow_provider_ckpt.changes.rollback.make import make_rollback
 from airflow_provider_ckpt.checkpoint.source_log_files import source_files
 from airflow_provider_ckpt.checks.inspect import examine
-from airflow_provider_ckpt.codec import file_offset
+from airflow_provider_ckpt.codec.offsets import file as file_offset
 from airflow_provider_ckpt.errors import MalformedEntryError
 from airflow_provider_ckpt.query.deploy import DeploySpec
 from airflow_provider_ckpt.restart.forecast import forecast
-from airflow_provider_ckpt.rollback.make import make_rollback
 from airflow_provider_ckpt.storage.store import Store
 from tests.oracle.mutations import mutate
 

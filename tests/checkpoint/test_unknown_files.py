@@ -11,20 +11,20 @@ import pytest
 
 from airflow_provider_ckpt.backup import manifest
 from airflow_provider_ckpt.backup.catalog import list_backups
-from airflow_provider_ckpt.backup.make_restore import make_restore
 from airflow_provider_ckpt.backup.relocation import PathRule
-from airflow_provider_ckpt.backup.restore import restore
 from airflow_provider_ckpt.backup.take import UNKNOWN_ATTEMPTS, plan_of_backup, take_backup
 from airflow_provider_ckpt.backup.verify import verify_backup
 from airflow_provider_ckpt.change.apply import apply
-from airflow_provider_ckpt.change.journal import history
 from airflow_provider_ckpt.change.places import Stores
+from airflow_provider_ckpt.change.record.journal import history
 from airflow_provider_ckpt.change.undo.make import make_undo
+from airflow_provider_ckpt.changes.restore.make import make_restore
+from airflow_provider_ckpt.changes.restore.restore import restore
+from airflow_provider_ckpt.changes.rollback.make import make_rollback
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.checks.inspect import inspect
 from airflow_provider_ckpt.cli import run
 from airflow_provider_ckpt.errors import PlanError, StoreError
-from airflow_provider_ckpt.rollback.make import make_rollback
 from airflow_provider_ckpt.storage.store import Store
 from tests.backup_lab import Query, assert_whole, files
 from tests.oracle.mutations import mutate

@@ -6,12 +6,12 @@ import pytest
 
 from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.places import Stores
+from airflow_provider_ckpt.changes.salvage.make import make_salvage
 from airflow_provider_ckpt.checks.inspect import inspect
+from airflow_provider_ckpt.explain.explain import explain
+from airflow_provider_ckpt.explain.judge_cause import judge_causes
 from airflow_provider_ckpt.query.sink import Sink
-from airflow_provider_ckpt.salvage.make import make_salvage
 from airflow_provider_ckpt.storage.store import Store
-from airflow_provider_ckpt.symptoms.explain import explain
-from airflow_provider_ckpt.symptoms.judge_cause import judge_causes
 from tests.oracle.mutations import mutate
 
 COUNT = "There are [{}] sources in the checkpoint offsets and now there are [{}] sources requested by the query."

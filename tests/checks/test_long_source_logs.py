@@ -8,9 +8,9 @@ import shutil
 
 import pytest
 
-from airflow_provider_ckpt.backup.make_restore import make_restore
 from airflow_provider_ckpt.backup.relocation import PathRule
 from airflow_provider_ckpt.backup.take import take_backup
+from airflow_provider_ckpt.changes.restore.make import make_restore
 from airflow_provider_ckpt.checks.inspect import inspect
 from airflow_provider_ckpt.errors import PlanError, TooLargeError
 from airflow_provider_ckpt.storage.store import Store

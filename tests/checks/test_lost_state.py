@@ -9,13 +9,13 @@ import pytest
 
 from airflow_provider_ckpt.backup.take import take_backup
 from airflow_provider_ckpt.change.places import Stores
+from airflow_provider_ckpt.changes.rollback.make import make_rollback
 from airflow_provider_ckpt.checks import check
 from airflow_provider_ckpt.checks.inspect import examine
 from airflow_provider_ckpt.errors import BatchNotRestorableError
 from airflow_provider_ckpt.query.deploy import DeploySpec
 from airflow_provider_ckpt.restart.forecast import forecast
 from airflow_provider_ckpt.restart.judged import not_checked
-from airflow_provider_ckpt.rollback.make import make_rollback
 from airflow_provider_ckpt.storage.store import Store
 from tests.oracle.mutations import mutate
 

@@ -8,11 +8,11 @@ import pytest
 
 from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.places import Stores
+from airflow_provider_ckpt.changes.rollback.make import make_rollback
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.checks.no_data import reads_nothing_between, why_waiting
 from airflow_provider_ckpt.cli import run
 from airflow_provider_ckpt.query.sink import parse_sink
-from airflow_provider_ckpt.rollback.make import make_rollback
 from airflow_provider_ckpt.storage.store import Store
 
 #: The newest batch of these has read no data; in the first two it has given rows.

@@ -10,6 +10,7 @@ import pytest
 from airflow_provider_ckpt.backup.take import take_backup
 from airflow_provider_ckpt.backup.verify import verify_backup
 from airflow_provider_ckpt.change.places import Stores
+from airflow_provider_ckpt.changes.rollback.make import make_rollback
 from airflow_provider_ckpt.checkpoint.find_restart_set import find_restart_set
 from airflow_provider_ckpt.checks.confs import refused_confs
 from airflow_provider_ckpt.checks.inspect import examine, inspect
@@ -17,7 +18,6 @@ from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.errors import BackupCorruptError, BatchNotRestorableError
 from airflow_provider_ckpt.query.deploy import DeploySpec
 from airflow_provider_ckpt.restart.forecast import forecast
-from airflow_provider_ckpt.rollback.make import make_rollback
 from airflow_provider_ckpt.storage.store import Store
 from tests.oracle.mutations import mutate
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from airflow_provider_ckpt.change.places import Stores
+from airflow_provider_ckpt.changes.rollback.make import make_rollback
 from airflow_provider_ckpt.checks.findings import Finding
 from airflow_provider_ckpt.checks.inspect import inspect
 from airflow_provider_ckpt.checks.remedies import (
@@ -25,7 +26,6 @@ from airflow_provider_ckpt.checks.remedies import (
 from airflow_provider_ckpt.cli import run
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.errors import IncompleteLogFileError
-from airflow_provider_ckpt.rollback.make import make_rollback
 from airflow_provider_ckpt.storage.store import Store
 from tests.views import view_of
 

@@ -19,28 +19,28 @@ from airflow_provider_ckpt.checks.findings import Finding
 from airflow_provider_ckpt.checks.inspect import examine
 from airflow_provider_ckpt.checks.registry import RULES
 from airflow_provider_ckpt.codec import layout
-from airflow_provider_ckpt.codec.delta_offset import DeltaOffset
-from airflow_provider_ckpt.codec.iceberg_offset import IcebergOffset
+from airflow_provider_ckpt.codec.offsets.delta import DeltaOffset
+from airflow_provider_ckpt.codec.offsets.iceberg import IcebergOffset
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.fleet.row import FleetRow
 from airflow_provider_ckpt.fleet.twins import Relation, Twin, finding_of
-from airflow_provider_ckpt.positions.delta_findings import findings_of as findings_of_delta
-from airflow_provider_ckpt.positions.delta_findings import lost_files
-from airflow_provider_ckpt.positions.delta_loss import DeltaTable, stops
-from airflow_provider_ckpt.positions.extent import Extent
-from airflow_provider_ckpt.positions.foresee_expiry import expiring
-from airflow_provider_ckpt.positions.iceberg_loss import IcebergSource
-from airflow_provider_ckpt.positions.iceberg_loss import losses as losses_of_iceberg
-from airflow_provider_ckpt.positions.iceberg_way import Skips
-from airflow_provider_ckpt.positions.judge_file import finding_of_rule
-from airflow_provider_ckpt.positions.loss import KafkaSource, Losses, losses
-from airflow_provider_ckpt.positions.table_loss import TableAtRestart
-from airflow_provider_ckpt.positions.unlogged import Unlogged
-from airflow_provider_ckpt.positions.unlogged import findings_of as unlogged_findings
 from airflow_provider_ckpt.query.deploy import DeploySpec
 from airflow_provider_ckpt.query.sink import parse_sink
 from airflow_provider_ckpt.query.source import Source, parse_source
 from airflow_provider_ckpt.restart.forecast import forecast
+from airflow_provider_ckpt.sources.delta.findings import findings_of as findings_of_delta
+from airflow_provider_ckpt.sources.delta.findings import lost_files
+from airflow_provider_ckpt.sources.delta.loss import DeltaTable, stops
+from airflow_provider_ckpt.sources.file.judge import finding_of_rule
+from airflow_provider_ckpt.sources.file.unlogged import Unlogged
+from airflow_provider_ckpt.sources.file.unlogged import findings_of as unlogged_findings
+from airflow_provider_ckpt.sources.foresee_expiry import expiring
+from airflow_provider_ckpt.sources.iceberg.loss import IcebergSource
+from airflow_provider_ckpt.sources.iceberg.loss import losses as losses_of_iceberg
+from airflow_provider_ckpt.sources.iceberg.way import Skips
+from airflow_provider_ckpt.sources.kafka.extent import Extent
+from airflow_provider_ckpt.sources.kafka.loss import KafkaSource, Losses, losses
+from airflow_provider_ckpt.sources.table_loss import TableAtRestart
 from airflow_provider_ckpt.storage.lifecycle import LifecycleRule
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.storage.stored_object import StoredObject

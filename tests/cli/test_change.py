@@ -17,10 +17,10 @@ from airflow_provider_ckpt.backup.catalog import list_backups
 from airflow_provider_ckpt.backup.take import take_backup
 from airflow_provider_ckpt.change.lock import locked
 from airflow_provider_ckpt.change.places import Stores
+from airflow_provider_ckpt.changes.rollback.make import make_rollback
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.cli import cli, run
-from airflow_provider_ckpt.cli.history import _how_to_end
-from airflow_provider_ckpt.rollback.make import make_rollback
+from airflow_provider_ckpt.cli.changes.history import _how_to_end
 from airflow_provider_ckpt.storage.store import Store
 from tests.fake_query import FakeQuery, purge, read_all, timestamp_ms
 

@@ -8,13 +8,13 @@ import shutil
 import pytest
 
 from airflow_provider_ckpt.cli import run
-from airflow_provider_ckpt.sources import ask_kafka
+from airflow_provider_ckpt.sources.kafka import ask as ask_kafka
 from airflow_provider_ckpt.storage.store import Store
+from tests.changes.repair.fake_table import FakeTable
+from tests.changes.repartition.forged_spark import GOLDEN, PARTITIONS, Case, Forged, before_and_batch, put_in_place
+from tests.changes.reset.kafka_query import KafkaQuery, broker_of
+from tests.changes.salvage.damage import drop
 from tests.kafka_query import KafkaQuery as OfTopics
-from tests.repartition.forged_spark import GOLDEN, PARTITIONS, Case, Forged, before_and_batch, put_in_place
-from tests.reset.kafka_query import KafkaQuery, broker_of
-from tests.salvage.damage import drop
-from tests.sink_repair.fake_table import FakeTable
 
 WORD = ["--i-know-it-is-stopped", "--quiet-period", "0"]
 ANY = [word for effect in ("unknown", "duplicated", "skipped") for word in ("--accept-sink", effect)]

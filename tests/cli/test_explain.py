@@ -11,9 +11,9 @@ import pytest
 
 from airflow_provider_ckpt.checks.registry import RULES
 from airflow_provider_ckpt.cli import run
+from tests.explain.traces import TRACED, TRACES
 from tests.oracle.corpus import CASES
 from tests.oracle.prepared import prepare
-from tests.symptoms.traces import TRACED, TRACES
 
 TEXT = "batch 3 doesn't exist"
 LOG = TRACES / "4.3/source-log-short.log"

@@ -9,8 +9,8 @@ import pytest
 from airflow_provider_ckpt.cli import run
 from airflow_provider_ckpt.cli.explain_output import _wrapped, print_explained
 from airflow_provider_ckpt.codec.closing import CLOSING
+from airflow_provider_ckpt.explain.explain import explain
 from airflow_provider_ckpt.storage.store import Store
-from airflow_provider_ckpt.symptoms.explain import explain
 
 
 def shown(capsys, lines: list[str], location: str | None = None) -> str:

@@ -14,8 +14,8 @@ from airflow_provider_ckpt.fleet.index import FleetIndex
 from airflow_provider_ckpt.fleet.read_index import IndexReader
 from airflow_provider_ckpt.fleet.row import FleetRow
 from airflow_provider_ckpt.fleet.write_index import put_index
-from airflow_provider_ckpt.positions.lag import SourceLag
 from airflow_provider_ckpt.report.tables import fleet_table
+from airflow_provider_ckpt.sources.lag import SourceLag
 from airflow_provider_ckpt.storage.store import Store
 from tests.fleets import ckpt_fleet, damage, teams
 

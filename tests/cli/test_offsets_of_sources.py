@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from airflow_provider_ckpt.changes.rollback.goal import ToOffsets, choose
 from airflow_provider_ckpt.cli import run
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq, OffsetSeqMetadata
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
-from airflow_provider_ckpt.rollback.goal import ToOffsets, choose
 from airflow_provider_ckpt.storage.store import Store
 from tests.distributions import PAGES, install, on_path
 

@@ -44,6 +44,6 @@ def test_the_errors_of_these_tests_are_judged(monkeypatch, tmp_path):
     def fail(*_: object) -> None:
         raise CheckpointError("no.", hint="Add --deep.")
 
-    monkeypatch.setattr("airflow_provider_ckpt.cli.history.survey", fail)
+    monkeypatch.setattr("airflow_provider_ckpt.cli.changes.history.survey", fail)
     with pytest.raises(AssertionError, match="ckpt history says: no. Add --deep"):
         run(["history", str(tmp_path)])

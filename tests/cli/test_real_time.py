@@ -7,9 +7,9 @@ import json
 import pytest
 
 from airflow_provider_ckpt.change.places import Stores
+from airflow_provider_ckpt.changes.rollback.make import make_rollback
 from airflow_provider_ckpt.cli import run
 from airflow_provider_ckpt.errors import PlanError
-from airflow_provider_ckpt.rollback.make import make_rollback
 from airflow_provider_ckpt.storage.store import Store
 from tests.fake_query import read_all
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from airflow_provider_ckpt.change.journal import UNDONE
+from airflow_provider_ckpt.change.record.journal import UNDONE
 from airflow_provider_ckpt.cli import run
 
 DO_IT = ["--execute", "--i-know-it-is-stopped", "--quiet-period", "0", "--accept-sink", "unknown"]

@@ -10,9 +10,9 @@ from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.checkpoint.progress import source_kind
 from airflow_provider_ckpt.cli import run
 from airflow_provider_ckpt.plugin.read_checkpoint import declared_types
-from airflow_provider_ckpt.positions.strategies import Scope
 from airflow_provider_ckpt.query.deploy import DeploySpec, declare
 from airflow_provider_ckpt.query.source import types_said
+from airflow_provider_ckpt.sources.kafka.strategies import Scope
 from airflow_provider_ckpt.storage.store import Store
 from tests.kafka_checkpoint import commit_batch
 

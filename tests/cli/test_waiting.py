@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from airflow_provider_ckpt.cli import run
-from airflow_provider_ckpt.cli import wait as wait_command
+from airflow_provider_ckpt.cli.positions import wait as wait_command
 from airflow_provider_ckpt.errors import StoreUnavailableError
 from airflow_provider_ckpt.storage.store import Store
 from tests.package import loaded_by

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from airflow_provider_ckpt import codec
 from airflow_provider_ckpt.backup import manifest
-from airflow_provider_ckpt.checkpoint.decompressors import decompressors
+from airflow_provider_ckpt.checkpoint.state.decompressors import decompressors
 from airflow_provider_ckpt.codec import layout, state_file
 from airflow_provider_ckpt.codec.jvm_text import lines_of, parse_long
 from airflow_provider_ckpt.codec.source_kinds import KINDS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_provider_ckpt.checkpoint.decompressors import decompressors
+from airflow_provider_ckpt.checkpoint.state.decompressors import decompressors
 from airflow_provider_ckpt.codec.state_content import (
     DECOMPRESSED_UP_TO,
     holds_nothing,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from airflow_provider_ckpt import codec
-from airflow_provider_ckpt.codec.kafka_offset import offsets_of, to_json
+from airflow_provider_ckpt.codec.offsets.kafka import offsets_of, to_json
 from airflow_provider_ckpt.codec.source_log import InitialOffset
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.errors import CheckpointFormatError

@@ -49,7 +49,7 @@ WAYS = {
     "toml": "read",
 }
 #: The commands of the runbook want a checkpoint with the symptom: test_docs.py parses them, and they are not run as they
-#: are there. tests/symptoms/produced carries out those that the findings print for the symptoms that it can produce.
+#: are there. tests/explain/produced carries out those that the findings print for the symptoms that it can produce.
 OF_A_SYMPTOM = "parsed alone"
 #: Pages that a generator writes, and a test compares.
 GENERATED = ("docs/api.md", "docs/json.md")

@@ -13,10 +13,10 @@ import pytest
 from airflow_provider_ckpt.backup.take import take_backup
 from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.places import Stores
+from airflow_provider_ckpt.changes.rollback.make import make_rollback
 from airflow_provider_ckpt.errors import CheckpointNotFoundError, StoreError, StoreUnavailableError
 from airflow_provider_ckpt.fleet.find import DEPTH, Unsearched, find_checkpoints
 from airflow_provider_ckpt.fleet.row import FleetRow
-from airflow_provider_ckpt.rollback.make import make_rollback
 from airflow_provider_ckpt.storage.store import Store
 from tests.faults import Fault, FaultyStore
 from tests.fleets import SMALL, make_fleet, survey, teams

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from airflow_provider_ckpt.change.places import Stores
+from airflow_provider_ckpt.changes.rollback.make import make_rollback
 from airflow_provider_ckpt.cli import run
-from airflow_provider_ckpt.codec.delta_offset import DeltaOffset
-from airflow_provider_ckpt.codec.iceberg_offset import IcebergOffset
+from airflow_provider_ckpt.codec.offsets.delta import DeltaOffset
+from airflow_provider_ckpt.codec.offsets.iceberg import IcebergOffset
 from airflow_provider_ckpt.fleet import find_readers as module
 from airflow_provider_ckpt.fleet.dropped_output import DroppedOutput
 from airflow_provider_ckpt.fleet.find_readers import find_readers
 from airflow_provider_ckpt.query.sink import parse_sink
-from airflow_provider_ckpt.rollback.make import make_rollback
 from airflow_provider_ckpt.storage.store import Store
 from tests.kafka_checkpoint import commit_batch
 

@@ -10,9 +10,9 @@ from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.undo.make import make_undo
+from airflow_provider_ckpt.changes.rollback.make import make_rollback
 from airflow_provider_ckpt.errors import StoreUnavailableError
 from airflow_provider_ckpt.fleet.find_undoable import find_undoable
-from airflow_provider_ckpt.rollback.make import make_rollback
 from airflow_provider_ckpt.storage.store import Store
 from tests.fake_query import FakeQuery
 from tests.stopping import stop_after

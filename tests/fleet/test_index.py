@@ -22,7 +22,7 @@ from airflow_provider_ckpt.fleet.index import (
     index_row,
 )
 from airflow_provider_ckpt.fleet.row import FleetRow
-from airflow_provider_ckpt.positions.lag import PartitionLag, SourceLag
+from airflow_provider_ckpt.sources.lag import PartitionLag, SourceLag
 
 FULL = FleetRow(
     "s3://lake/orders",

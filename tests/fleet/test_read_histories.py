@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from airflow_provider_ckpt.change.journal import Record
 from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.record.journal import Record
 from airflow_provider_ckpt.cli import run
 from airflow_provider_ckpt.fleet.read_histories import Asked, is_checkpoint, read_histories
 from airflow_provider_ckpt.storage.store import Store

@@ -14,13 +14,13 @@ from airflow_provider_ckpt.backup.take import take_backup
 from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.changes.fence.put_fence import put_fence
+from airflow_provider_ckpt.changes.reset.make import make_reset
+from airflow_provider_ckpt.changes.rollback.goal import ToBackup
+from airflow_provider_ckpt.changes.rollback.make import make_rollback
 from airflow_provider_ckpt.codec.checksum import HadoopChecksum
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
-from airflow_provider_ckpt.fence.put_fence import put_fence
-from airflow_provider_ckpt.reset.make import make_reset
-from airflow_provider_ckpt.reset.move import Move
-from airflow_provider_ckpt.rollback.goal import ToBackup
-from airflow_provider_ckpt.rollback.make import make_rollback
+from airflow_provider_ckpt.sources.move import Move
 from airflow_provider_ckpt.storage.store import Store
 from tests.interleavings import query
 from tests.interleavings.actors import ACCEPTED, BACKUPS, CHECKPOINT

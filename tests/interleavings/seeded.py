@@ -8,11 +8,14 @@ from contextlib import contextmanager
 from typing import Any
 from unittest import mock
 
-from airflow_provider_ckpt.backup import make_restore, prune, restore, take
+from airflow_provider_ckpt.backup import prune, take
 from airflow_provider_ckpt.backup.copier import Copier
-from airflow_provider_ckpt.change import apply, guard, journal, lock, stage
+from airflow_provider_ckpt.change import apply, guard, lock, stage
 from airflow_provider_ckpt.change.facts import batch_of
-from airflow_provider_ckpt.rollback import plan as rollback_plan
+from airflow_provider_ckpt.change.record import journal
+from airflow_provider_ckpt.changes.restore import make as make_restore
+from airflow_provider_ckpt.changes.restore import restore
+from airflow_provider_ckpt.changes.rollback import plan as rollback_plan
 from airflow_provider_ckpt.storage.store import Store
 from tests.interleavings import backups, changes, invariants, seeded_backups, seeded_fences
 from tests.interleavings.bug import Bug, nothing, replaced

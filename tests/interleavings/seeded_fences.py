@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.changes.fence import make, put_fence
+from airflow_provider_ckpt.changes.fence.plan import fence_of, plan_fence
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.errors import CheckpointBusyError
-from airflow_provider_ckpt.fence import make, put_fence
-from airflow_provider_ckpt.fence.plan import fence_of, plan_fence
 from tests.interleavings import fences, invariants
 from tests.interleavings.bug import Bug, replaced
 

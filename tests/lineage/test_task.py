@@ -22,7 +22,7 @@ from airflow_provider_ckpt.operators.checkpoint import (
     CheckpointVerifyOperator,
 )
 from airflow_provider_ckpt.sensors.checkpoint import CheckpointProgressSensor
-from tests.operators.changes import fence, repair, salvage, seed, sources
+from tests.operators.each_change import fence, repair, salvage, seed, sources
 from tests.operators.task import Task
 
 pytestmark = pytest.mark.airflow

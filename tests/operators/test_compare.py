@@ -10,8 +10,8 @@ import pytest
 from airflow.providers.common.compat.sdk import AirflowFailException
 
 from airflow_provider_ckpt.operators.checkpoint import CheckpointCompareOperator
+from tests.blue_green.lab import Query, fork_of
 from tests.operators.task import carry_out
-from tests.shadow.lab import Query, fork_of
 
 pytestmark = pytest.mark.airflow
 

@@ -10,8 +10,8 @@ from airflow.providers.common.compat.sdk import AirflowException, AirflowFailExc
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.documents.tasks import PublishResultDocument
 from airflow_provider_ckpt.operators.checkpoint import CheckpointPublishOffsetsOperator
-from airflow_provider_ckpt.sources import ask_kafka
-from airflow_provider_ckpt.sources.consumer_group import ConsumerGroup
+from airflow_provider_ckpt.sources.kafka import ask as ask_kafka
+from airflow_provider_ckpt.sources.kafka.consumer_group import ConsumerGroup
 from tests.json_documents import problems
 from tests.kafka_query import KafkaQuery
 

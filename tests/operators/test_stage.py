@@ -11,9 +11,9 @@ from airflow.providers.common.compat.sdk import AirflowFailException
 
 from airflow_provider_ckpt.change import lock
 from airflow_provider_ckpt.operators.checkpoint import CheckpointStageOperator
+from tests.blue_green.lab import FORK_ID, Query, fork_of
 from tests.dying import die_at
 from tests.operators.task import carry_out
-from tests.shadow.lab import FORK_ID, Query, fork_of
 
 pytestmark = pytest.mark.airflow
 

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from airflow.providers.common.compat.sdk import AirflowException, AirflowFailException
 
+from airflow_provider_ckpt.blue_green import require_stopped
 from airflow_provider_ckpt.operators.checkpoint import CheckpointSwitchOperator
-from airflow_provider_ckpt.shadow import require_stopped
+from tests.blue_green.lab import Query
 from tests.operators.task import carry_out
-from tests.shadow.lab import Query
 
 pytestmark = pytest.mark.airflow
 

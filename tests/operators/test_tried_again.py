@@ -17,9 +17,11 @@ from airflow_provider_ckpt.operators.checkpoint import (
     CheckpointUndoOperator,
 )
 from airflow_provider_ckpt.storage.store import Store
+from tests.changes.repartition.forged_spark import GOLDEN
+from tests.changes.reset.kafka_query import KafkaQuery
 from tests.dying import KILLED, die_at, pause_at
 from tests.fake_query import FakeQuery
-from tests.operators.changes import (
+from tests.operators.each_change import (
     CHANGES,
     DO_IT,
     TASK,
@@ -39,8 +41,6 @@ from tests.operators.changes import (
     undo,
 )
 from tests.operators.task import Task
-from tests.repartition.forged_spark import GOLDEN
-from tests.reset.kafka_query import KafkaQuery
 
 #: Each so many writes of a task it is killed or paused; all of them in `make exhaustive`.
 EXHAUSTIVE = bool(os.environ.get("CKPT_EXHAUSTIVE"))

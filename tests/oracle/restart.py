@@ -22,7 +22,7 @@ from pyspark.sql import functions as sql
 
 from airflow_provider_ckpt.restart.forecast import Forecast
 from airflow_provider_ckpt.storage.store import Store
-from tests.fence.driver import JARS, s3_confs
+from tests.changes.fence.driver import JARS, s3_confs
 
 from .bucket_trees import CHECKPOINT, foretell, put
 from .case import Case

@@ -16,12 +16,12 @@ from airflow_provider_ckpt.operators.checkpoint import CheckpointResetOffsetsOpe
 from airflow_provider_ckpt.plugin import read_batches
 from airflow_provider_ckpt.plugin.make_preview import make_preview
 from airflow_provider_ckpt.plugin.settings import Settings
-from airflow_provider_ckpt.positions.extent import Partition
-from airflow_provider_ckpt.sources import ask_kafka
+from airflow_provider_ckpt.sources.kafka import ask as ask_kafka
+from airflow_provider_ckpt.sources.kafka.extent import Partition
 from airflow_provider_ckpt.storage.roots import OutsideRootsError, parse_roots
 from airflow_provider_ckpt.storage.store import Store
+from tests.changes.reset.kafka_query import ForgedBroker
 from tests.plugin.kafka_checkpoints import FIRST_MS, MINUTE_MS, write_checkpoint
-from tests.reset.kafka_query import ForgedBroker
 
 OPERATORS = {"rollback": CheckpointRollbackOperator, "reset": CheckpointResetOffsetsOperator}
 

@@ -10,10 +10,10 @@ import pytest
 
 from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.places import Stores
+from airflow_provider_ckpt.changes.fence.put_fence import put_fence
+from airflow_provider_ckpt.changes.rollback.make import make_rollback
 from airflow_provider_ckpt.errors import StoreUnavailableError
-from airflow_provider_ckpt.fence.put_fence import put_fence
 from airflow_provider_ckpt.plugin import make_preview
-from airflow_provider_ckpt.rollback.make import make_rollback
 from airflow_provider_ckpt.storage.store import Store
 from tests.plugin.kafka_checkpoints import write_checkpoint
 from tests.plugin.pages import asking, text_of

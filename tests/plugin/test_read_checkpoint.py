@@ -14,13 +14,13 @@ from airflow_provider_ckpt.backup.read_by_query import QueryBackups
 from airflow_provider_ckpt.backup.take import take_backup
 from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.places import Stores
+from airflow_provider_ckpt.changes.rollback.goal import ToBatch
+from airflow_provider_ckpt.changes.rollback.make import make_rollback
 from airflow_provider_ckpt.checkpoint.listing import list_tree
 from airflow_provider_ckpt.errors import CheckpointError, StoreError, StoreUnavailableError
 from airflow_provider_ckpt.plugin import read_checkpoint
 from airflow_provider_ckpt.plugin.checkpoint_page import CheckpointPage
 from airflow_provider_ckpt.plugin.read_checkpoint import PATIENCE_S, declared_types, read_page
-from airflow_provider_ckpt.rollback.goal import ToBatch
-from airflow_provider_ckpt.rollback.make import make_rollback
 from airflow_provider_ckpt.storage.store import Store
 from tests.damages import DAMAGES
 from tests.plugin.kafka_checkpoints import write_checkpoint

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_provider_ckpt.change.journal import survey
+from airflow_provider_ckpt.change.record.journal import survey
 from airflow_provider_ckpt.errors import StoreError
 from airflow_provider_ckpt.plugin import stores
 from airflow_provider_ckpt.plugin.stores import connected, open_below, open_connected, open_root

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from airflow_provider_ckpt.batches.rows import BatchRow, digest_of
 from airflow_provider_ckpt.checkpoint.progress import SourceAdvance
-from airflow_provider_ckpt.history.rows import BatchRow, digest_of
 from airflow_provider_ckpt.plugin.timeline import Change, Logbook, charts_of, finished, lines_of
 from tests.change.plans import ROLLBACK
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_provider_ckpt.positions.lag import PartitionLag, SourceLag
 from airflow_provider_ckpt.report.lag_tables import LAG_COLUMNS, lag_row, partitions_table, unread_text
+from airflow_provider_ckpt.sources.lag import PartitionLag, SourceLag
 
 
 @pytest.mark.parametrize(

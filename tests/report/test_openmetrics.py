@@ -9,9 +9,9 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from airflow_provider_ckpt.checks.findings import Finding
 from airflow_provider_ckpt.fleet.row import FleetRow
-from airflow_provider_ckpt.positions.lag import PartitionLag, SourceLag
 from airflow_provider_ckpt.report import openmetrics
 from airflow_provider_ckpt.report.openmetrics import fleet_metrics, lag_metrics
+from airflow_provider_ckpt.sources.lag import PartitionLag, SourceLag
 
 NAME, VALUE = r"[a-zA-Z_:][a-zA-Z0-9_:]*", r"-?\d+(?:\.\d+)?"
 LABEL = rf'{NAME}="(?:[^"\\\n]|\\["\\n])*"'

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from airflow_provider_ckpt.change.places import Stores
+from airflow_provider_ckpt.changes.rollback.make import make_rollback
 from airflow_provider_ckpt.checkpoint.sink_marker import format_of
 from airflow_provider_ckpt.errors import BatchNotRestorableError
-from airflow_provider_ckpt.rollback.make import make_rollback
 from airflow_provider_ckpt.sinks.file import read_trimmed
 from airflow_provider_ckpt.storage.store import Store
 from tests.sinks.conftest import marker

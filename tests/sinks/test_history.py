@@ -6,12 +6,12 @@ import shlex
 
 import pytest
 
-from airflow_provider_ckpt.epochs.compact import compact
-from airflow_provider_ckpt.epochs.rewind import rewind
 from airflow_provider_ckpt.errors import StoreError
+from airflow_provider_ckpt.history_table.compact import compact
+from airflow_provider_ckpt.history_table.rewind import rewind
 from airflow_provider_ckpt.sinks.change_effects import rollback_effect
 from airflow_provider_ckpt.storage.store import Store
-from tests.epochs.labs import NOW_MS, epoch, rows
+from tests.history_table.labs import NOW_MS, epoch, rows
 from tests.sinks.conftest import marker
 
 

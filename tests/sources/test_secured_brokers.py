@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from airflow_provider_ckpt.errors import StoreError, StoreUnavailableError
-from airflow_provider_ckpt.sources.ask_kafka import KafkaBroker
-from airflow_provider_ckpt.sources.consumer_group import ConsumerGroup
+from airflow_provider_ckpt.sources.kafka.ask import KafkaBroker
+from airflow_provider_ckpt.sources.kafka.consumer_group import ConsumerGroup
 from tests.kafka_security import PASSWORDS
 
 pytestmark = pytest.mark.timeout(180)

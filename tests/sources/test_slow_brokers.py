@@ -8,15 +8,15 @@ from collections.abc import Iterator
 import pytest
 
 from airflow_provider_ckpt.change.places import Stores
+from airflow_provider_ckpt.changes.reset.make import make_reset
 from airflow_provider_ckpt.errors import StoreUnavailableError
-from airflow_provider_ckpt.positions.publication import Publication
-from airflow_provider_ckpt.positions.publish import publish_all
-from airflow_provider_ckpt.positions.read_extent import read_extent
-from airflow_provider_ckpt.positions.strategies import ToEarliest
-from airflow_provider_ckpt.reset.make import make_reset
-from airflow_provider_ckpt.reset.resolve_kafka import KafkaAim
-from airflow_provider_ckpt.sources.ask_kafka import KafkaBroker
-from airflow_provider_ckpt.sources.consumer_group import ConsumerGroup
+from airflow_provider_ckpt.sources.kafka.ask import KafkaBroker
+from airflow_provider_ckpt.sources.kafka.consumer_group import ConsumerGroup
+from airflow_provider_ckpt.sources.kafka.publication import Publication
+from airflow_provider_ckpt.sources.kafka.publish import publish_all
+from airflow_provider_ckpt.sources.kafka.read_extent import read_extent
+from airflow_provider_ckpt.sources.kafka.resolve_goal import KafkaAim
+from airflow_provider_ckpt.sources.kafka.strategies import ToEarliest
 from airflow_provider_ckpt.storage.store import Store
 from tests.kafka_query import KafkaQuery
 from tests.slow_proxy import SlowProxy, proxied

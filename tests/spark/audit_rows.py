@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from airflow_provider_ckpt.history.audit import TABLES, VIEWS, Measure, statement
-from airflow_provider_ckpt.history.columns import BATCHES, ddl
-from airflow_provider_ckpt.history.rows import PURGED
+from airflow_provider_ckpt.batches.audit import TABLES, VIEWS, Measure, statement
+from airflow_provider_ckpt.batches.columns import BATCHES, ddl
+from airflow_provider_ckpt.batches.rows import PURGED
 
 START = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 #: When the fleet is judged, seconds after START; each story is moved so that it ends there.

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from airflow_provider_ckpt.spark.read_back import history
-from tests.history.fleet_story import FleetStory
+from tests.batches.fleet_story import FleetStory
 from tests.spark.history_faults import FaultyHistory
 from tests.spark_lab import activate, start_spark
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from airflow_provider_ckpt.epochs.read import read_table
+from airflow_provider_ckpt.history_table.read import read_table
 from airflow_provider_ckpt.spark.read_back import history
 from airflow_provider_ckpt.storage.store import Store
 from tests.spark_lab import Lab, activate, rows_of

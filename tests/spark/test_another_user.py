@@ -16,7 +16,7 @@ import pytest
 
 from airflow_provider_ckpt.cli import run
 from tests.change.modes import UNDO, acting, directory_with_modes
-from tests.source_changes.spark_process import CONFS
+from tests.changes.sources.spark_process import CONFS
 
 #: A user that every machine knows: Hadoop asks for its name.
 NOBODY = 65534

@@ -18,19 +18,19 @@ from types import SimpleNamespace
 import pytest
 from py4j.protocol import Py4JError
 
+from airflow_provider_ckpt.batches.audit import TABLES
 from airflow_provider_ckpt.clock import now_ms
-from airflow_provider_ckpt.epochs.compact import compact
-from airflow_provider_ckpt.epochs.read import list_places
-from airflow_provider_ckpt.epochs.vacuum import vacuum
 from airflow_provider_ckpt.fleet.read_index import IndexReader
-from airflow_provider_ckpt.history.audit import TABLES
+from airflow_provider_ckpt.history_table.compact import compact
+from airflow_provider_ckpt.history_table.read import list_places
+from airflow_provider_ckpt.history_table.vacuum import vacuum
 from airflow_provider_ckpt.spark import audit as audits
 from airflow_provider_ckpt.spark.audit import PAGE, Audit, main, polled_since_ms, run, take_in
 from airflow_provider_ckpt.spark.options import Places, StreamOptions
 from airflow_provider_ckpt.spark.read_back import history, plain
 from airflow_provider_ckpt.storage.store import Store
+from tests.batches.fleet_story import FleetStory
 from tests.fleets import make_fleet
-from tests.history.fleet_story import FleetStory
 from tests.spark_lab import activate
 
 ROOT = Path(__file__).parents[2]

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from airflow_provider_ckpt.history.rows import DELETED
+from airflow_provider_ckpt.batches.rows import DELETED
 from tests.spark.audit_rows import CONFS, NOW_S, Story, at, judged, lost, row
 
 CHANGED = {**CONFS, "spark.sql.shuffle.partitions": "40"}

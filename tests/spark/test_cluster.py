@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from airflow_provider_ckpt.epochs.read import read_table
+from airflow_provider_ckpt.history_table.read import read_table
 from airflow_provider_ckpt.spark.package import package
 from airflow_provider_ckpt.storage.store import Store
 from tests.spark.history_faults import arm, armed

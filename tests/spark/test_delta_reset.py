@@ -12,12 +12,12 @@ import pytest
 
 from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.places import Stores
+from airflow_provider_ckpt.changes.reset.make import make_reset
 from airflow_provider_ckpt.checkpoint.observe import observe
-from airflow_provider_ckpt.positions.strategies import ToDatetime, ToEarliest, ToLatest
 from airflow_provider_ckpt.query.sink import parse_sink
-from airflow_provider_ckpt.reset.make import make_reset
-from airflow_provider_ckpt.reset.request import Goal, ToVersion
-from airflow_provider_ckpt.reset.resolve_delta import DeltaAim
+from airflow_provider_ckpt.sources.delta.resolve_goal import DeltaAim
+from airflow_provider_ckpt.sources.goal import Goal, ToVersion
+from airflow_provider_ckpt.sources.kafka.strategies import ToDatetime, ToEarliest, ToLatest
 from airflow_provider_ckpt.storage.store import Store
 from tests.sinks.worker import Worker
 

@@ -7,7 +7,7 @@ import pytest
 from airflow_provider_ckpt.errors import CheckpointNotFoundError
 from airflow_provider_ckpt.spark.discovery import discover
 from airflow_provider_ckpt.spark.options import Places
-from tests.history.fleet_story import FleetStory
+from tests.batches.fleet_story import FleetStory
 
 
 @pytest.fixture

@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from airflow_provider_ckpt.cli import run as ckpt
-from airflow_provider_ckpt.epochs.compact import compact
-from airflow_provider_ckpt.epochs.manifest import GRACE_MS
-from airflow_provider_ckpt.epochs.read import read_table
-from airflow_provider_ckpt.epochs.vacuum import vacuum
+from airflow_provider_ckpt.history_table.compact import compact
+from airflow_provider_ckpt.history_table.manifest import GRACE_MS
+from airflow_provider_ckpt.history_table.read import read_table
+from airflow_provider_ckpt.history_table.vacuum import vacuum
 from airflow_provider_ckpt.spark import register
 from airflow_provider_ckpt.spark.read_back import history
 from airflow_provider_ckpt.storage.store import Store

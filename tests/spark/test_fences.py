@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.fence.driver import Driver
-from tests.fence.live import ALIVE, Fences
+from tests.changes.fence.driver import Driver
+from tests.changes.fence.live import ALIVE, Fences
 
 
 def test_a_query_stops_behind_a_fence_and_goes_on_with_each_row_once(spark, tmp_path):

@@ -11,14 +11,14 @@ import pytest
 from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.undo.make import make_undo
+from airflow_provider_ckpt.changes.repair.make import make_repair
+from airflow_provider_ckpt.changes.rollback.make import make_rollback
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.errors import BatchNotRestorableError, PlanError
 from airflow_provider_ckpt.query.deploy import DeploySpec
 from airflow_provider_ckpt.query.sink import Sink
 from airflow_provider_ckpt.restart.gate import forecast_restart
-from airflow_provider_ckpt.rollback.make import make_rollback
-from airflow_provider_ckpt.sink_repair.make import make_repair
 from airflow_provider_ckpt.storage.store import Store
 from tests.spark_lab import Lab, move_paths, rows_of
 

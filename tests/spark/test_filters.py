@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 from pyspark.sql import datasource as pushed
 
-from airflow_provider_ckpt.history.selection import Selection
+from airflow_provider_ckpt.batches.selection import Selection
 from airflow_provider_ckpt.spark.filters import Admitted
 
 AT = datetime(1970, 1, 1, 0, 0, 5, 250_400, tzinfo=UTC)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from airflow_provider_ckpt.change.journal import history
+from airflow_provider_ckpt.change.record.journal import history
 from airflow_provider_ckpt.storage.store import Store
 from tests.spark.bad_deploy import BATCHES, KEEP, assert_right
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_provider_ckpt.history.selection import Selection
+from airflow_provider_ckpt.batches.selection import Selection
 from airflow_provider_ckpt.spark.options import Places, StreamOptions, TableOptions
 
 

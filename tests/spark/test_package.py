@@ -27,6 +27,6 @@ def test_equal_packages_are_equal_files(tmp_path):
 def test_it_is_imported_out_of_the_zip(tmp_path):
     """From another directory and without this tree: the isolated interpreter has the zip alone."""
     code = f"import sys; sys.path.insert(0, {str(package(tmp_path / 'ckpt.zip'))!r})\n"
-    code += "import airflow_provider_ckpt.storage.store as it, airflow_provider_ckpt.epochs.compact\n"
+    code += "import airflow_provider_ckpt.storage.store as it, airflow_provider_ckpt.history_table.compact\n"
     code += "assert '.zip' in it.__file__, it.__file__; assert 'airflow' not in sys.modules"
     subprocess.run([sys.executable, "-P", "-c", code], check=True, cwd=tmp_path, env={"PATH": ""})

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from airflow_provider_ckpt.epochs.compact import compact
-from airflow_provider_ckpt.epochs.read import read_table
+from airflow_provider_ckpt.history_table.compact import compact
+from airflow_provider_ckpt.history_table.read import read_table
 from airflow_provider_ckpt.spark.read_back import history
 from airflow_provider_ckpt.storage.store import Store
 from tests.spark.sink_lab import FILES, rows_in, run, stream_of, table_of, wanted

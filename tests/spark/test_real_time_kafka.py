@@ -13,18 +13,18 @@ import pytest
 
 from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.places import Stores
+from airflow_provider_ckpt.changes.reset.make import make_reset
 from airflow_provider_ckpt.checkpoint.observe import observe
-from airflow_provider_ckpt.codec.kafka_offset import offsets_of
-from airflow_provider_ckpt.positions.coming import coming_batch
-from airflow_provider_ckpt.positions.extent import Extent
-from airflow_provider_ckpt.positions.read_extent import read_extent
-from airflow_provider_ckpt.positions.strategies import ShiftBy, ToCurrent
+from airflow_provider_ckpt.codec.offsets.kafka import offsets_of
 from airflow_provider_ckpt.query.sink import parse_sink
 from airflow_provider_ckpt.query.source_options import Limits
 from airflow_provider_ckpt.query.trigger import REAL_TIME
-from airflow_provider_ckpt.reset.make import make_reset
-from airflow_provider_ckpt.reset.resolve_kafka import KafkaAim
-from airflow_provider_ckpt.sources.ask_kafka import KafkaBroker
+from airflow_provider_ckpt.sources.kafka.ask import KafkaBroker
+from airflow_provider_ckpt.sources.kafka.coming import coming_batch
+from airflow_provider_ckpt.sources.kafka.extent import Extent
+from airflow_provider_ckpt.sources.kafka.read_extent import read_extent
+from airflow_provider_ckpt.sources.kafka.resolve_goal import KafkaAim
+from airflow_provider_ckpt.sources.kafka.strategies import ShiftBy, ToCurrent
 from airflow_provider_ckpt.storage.store import Store
 from tests.spark_lab import settle
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from airflow_provider_ckpt.backup.manifest import Manifest
-from airflow_provider_ckpt.backup.rehearse import rehearse
 from airflow_provider_ckpt.backup.take import take_backup
 from airflow_provider_ckpt.backup.verify import verify_backup
+from airflow_provider_ckpt.changes.restore.rehearse import rehearse
 from airflow_provider_ckpt.cli import run
 from airflow_provider_ckpt.errors import BackupCorruptError, BackupError
 from airflow_provider_ckpt.storage.store import Store

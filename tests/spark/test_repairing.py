@@ -10,8 +10,8 @@ import pytest
 from airflow_provider_ckpt.backup.take import take_backup
 from airflow_provider_ckpt.change import apply as apply_module
 from airflow_provider_ckpt.change.places import Stores
-from airflow_provider_ckpt.rollback.goal import ToBackup
-from airflow_provider_ckpt.rollback.make import make_rollback
+from airflow_provider_ckpt.changes.rollback.goal import ToBackup
+from airflow_provider_ckpt.changes.rollback.make import make_rollback
 from airflow_provider_ckpt.storage.store import Store
 from tests.damages import DAMAGES
 from tests.spark.bad_deploy import KEEP, assert_right, prefixes

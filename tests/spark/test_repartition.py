@@ -22,10 +22,10 @@ import pytest
 
 from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.places import Stores
+from airflow_provider_ckpt.changes.repartition.make import make_repartition
 from airflow_provider_ckpt.checks.inspect import inspect
 from airflow_provider_ckpt.errors import PlanError
 from airflow_provider_ckpt.query.sink import Sink
-from airflow_provider_ckpt.repartition.make import make_repartition
 from airflow_provider_ckpt.storage.store import Store
 from tests.spark.operators import OPERATORS, Bench
 from tests.spark_lab import Lab, settle, truth

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from airflow_provider_ckpt.backup.make_restore import make_restore
 from airflow_provider_ckpt.backup.relocation import PathRule
-from airflow_provider_ckpt.backup.restore import restore
 from airflow_provider_ckpt.backup.take import take_backup
 from airflow_provider_ckpt.backup.verify import verify_backup
+from airflow_provider_ckpt.changes.restore.make import make_restore
+from airflow_provider_ckpt.changes.restore.restore import restore
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.checks.inspect import inspect
 from airflow_provider_ckpt.errors import ObjectExistsError

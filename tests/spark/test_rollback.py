@@ -11,8 +11,8 @@ import pytest
 from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.undo.make import make_undo
+from airflow_provider_ckpt.changes.rollback.make import make_rollback
 from airflow_provider_ckpt.errors import PlanError
-from airflow_provider_ckpt.rollback.make import make_rollback
 from airflow_provider_ckpt.storage.store import Store
 from tests.spark.bad_deploy import BATCHES, KEEP, assert_right, lab_with_a_bad_deploy, prefixes, snapshot
 from tests.spark.states import KINDS

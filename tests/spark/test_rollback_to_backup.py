@@ -14,10 +14,10 @@ from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.undo.make import make_undo
+from airflow_provider_ckpt.changes.rollback.goal import ToBackup
+from airflow_provider_ckpt.changes.rollback.make import make_rollback
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.checks.inspect import inspect
-from airflow_provider_ckpt.rollback.goal import ToBackup
-from airflow_provider_ckpt.rollback.make import make_rollback
 from airflow_provider_ckpt.storage.store import Store
 from tests.spark.bad_deploy import KEEP, assert_right, snapshot
 from tests.spark_lab import STATE_CONFS, Lab, Run, settle, truth

@@ -8,11 +8,11 @@ from hashlib import sha256
 import pytest
 
 from airflow_provider_ckpt.cli import run as ckpt
-from airflow_provider_ckpt.epochs.manifest import GRACE_MS, Place
-from airflow_provider_ckpt.epochs.read import read_table
-from airflow_provider_ckpt.epochs.rewind import rewind
-from airflow_provider_ckpt.epochs.vacuum import vacuum
 from airflow_provider_ckpt.errors import StoreError
+from airflow_provider_ckpt.history_table.manifest import GRACE_MS, Place
+from airflow_provider_ckpt.history_table.read import read_table
+from airflow_provider_ckpt.history_table.rewind import rewind
+from airflow_provider_ckpt.history_table.vacuum import vacuum
 from airflow_provider_ckpt.spark import sink
 from airflow_provider_ckpt.spark.sink import CheckpointHistory, Message, StreamTask
 from airflow_provider_ckpt.storage.store import Store

@@ -18,9 +18,9 @@ import pytest
 
 from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.places import Stores
+from airflow_provider_ckpt.changes.rollback.make import make_rollback
 from airflow_provider_ckpt.cli import run
 from airflow_provider_ckpt.query.sink import parse_sink
-from airflow_provider_ckpt.rollback.make import make_rollback
 from airflow_provider_ckpt.sinks.effects import EFFECTS, SinkEffect
 from airflow_provider_ckpt.storage.store import Store
 from tests.sinks.lab import FORMATS, TableLab, expected

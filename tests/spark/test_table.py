@@ -9,20 +9,20 @@ from pathlib import Path
 
 import pytest
 
+from airflow_provider_ckpt.batches.arrow import arrow_schema, record_batch
+from airflow_provider_ckpt.batches.columns import BATCHES, CHECKPOINTS, TABLES
+from airflow_provider_ckpt.batches.read_logs import one_after_the_other
+from airflow_provider_ckpt.batches.read_rows import Reading, read_rows
+from airflow_provider_ckpt.batches.selection import DeclaredTypes
 from airflow_provider_ckpt.cli import run
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.fleet.find import find_checkpoints
 from airflow_provider_ckpt.fleet.judge import judge_checkpoints
-from airflow_provider_ckpt.history.arrow import arrow_schema, record_batch
-from airflow_provider_ckpt.history.columns import BATCHES, CHECKPOINTS, TABLES
-from airflow_provider_ckpt.history.read_logs import one_after_the_other
-from airflow_provider_ckpt.history.read_rows import Reading, read_rows
-from airflow_provider_ckpt.history.selection import DeclaredTypes
 from airflow_provider_ckpt.spark import register
 from airflow_provider_ckpt.spark.table import CheckpointSource, TableReader, divided
 from airflow_provider_ckpt.storage.store import Store
-from tests.history.directly import declared_types, rows_by_hand
-from tests.history.fleet_story import FleetStory
+from tests.batches.directly import declared_types, rows_by_hand
+from tests.batches.fleet_story import FleetStory
 from tests.package import loaded_by
 
 TYPES = '{"0": "rate-micro-batch"}'

@@ -11,16 +11,16 @@ from itertools import pairwise
 import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
+from airflow_provider_ckpt.batches.columns import BATCHES, named
+from airflow_provider_ckpt.batches.rows import PURGED
 from airflow_provider_ckpt.cli import run
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.fleet.row import FleetRow
-from airflow_provider_ckpt.history.columns import BATCHES, named
-from airflow_provider_ckpt.history.rows import PURGED
 from airflow_provider_ckpt.spark import register, tail
 from airflow_provider_ckpt.spark.discovery import discover
 from airflow_provider_ckpt.spark.options import StreamOptions
 from airflow_provider_ckpt.spark.tail import TailReader
-from tests.history.fleet_story import FleetStory
+from tests.batches.fleet_story import FleetStory
 
 KEY = named(BATCHES, ["location", "timeline", "batch_id", "problem"])
 ALL = ReadAllAvailable()

@@ -7,7 +7,7 @@ import os
 from airflow_provider_ckpt.storage import local
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.storage.temporary_names import own_suffix
-from tests.salvage.damage import UUID
+from tests.changes.salvage.damage import UUID
 
 
 def test_settling_removes_the_temporary_files_of_this_package_and_leaves_those_of_hadoop(tmp_path):

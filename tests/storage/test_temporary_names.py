@@ -6,7 +6,7 @@ import pytest
 
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.storage.temporary_names import is_own_temporary, own_suffix
-from tests.salvage.damage import UUID
+from tests.changes.salvage.damage import UUID
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_provider_ckpt.codec.delta_offset import BASE_INDEX, DeltaOffset
+from airflow_provider_ckpt.codec.offsets.delta import BASE_INDEX, DeltaOffset
 from airflow_provider_ckpt.tables.delta_commit import RESTORE, DataFile, DeltaCommit
 from airflow_provider_ckpt.tables.delta_restores import Restores, Reverted, not_read, reverted, versions_text
 

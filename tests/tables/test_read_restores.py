@@ -9,7 +9,7 @@ import pyarrow
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from airflow_provider_ckpt.codec.delta_offset import DeltaOffset
+from airflow_provider_ckpt.codec.offsets.delta import DeltaOffset
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.tables.delta import DeltaLog
 from airflow_provider_ckpt.tables.delta_restores import Reverted

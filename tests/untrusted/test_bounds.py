@@ -13,7 +13,7 @@ import pytest
 from airflow_provider_ckpt.errors import StoreError
 from airflow_provider_ckpt.query.deploy import parse_deploy_file
 from airflow_provider_ckpt.query.yaml_text import MOST_YAML_CHARS, MOST_YAML_DEPTH
-from airflow_provider_ckpt.sources.file import MOST_PATTERNS, covered
+from airflow_provider_ckpt.sources.file.end import MOST_PATTERNS, covered
 from airflow_provider_ckpt.untrusted.limits import MIB, TABLE_METADATA_BYTES
 from tests.goldens import unpack
 from tests.sinks.conftest import RECORDED, marker

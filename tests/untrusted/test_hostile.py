@@ -15,18 +15,18 @@ from typing import Any
 import pytest
 
 from airflow_provider_ckpt.backup.catalog import find_backup
-from airflow_provider_ckpt.backup.make_restore import make_restore
-from airflow_provider_ckpt.backup.restore import restore
 from airflow_provider_ckpt.backup.take import take_backup
 from airflow_provider_ckpt.backup.verify import verify_backup
 from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.undo.make import make_undo
+from airflow_provider_ckpt.changes.restore.make import make_restore
+from airflow_provider_ckpt.changes.restore.restore import restore
+from airflow_provider_ckpt.changes.rollback.make import make_rollback
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.checkpoint.own_files import is_backup_id
 from airflow_provider_ckpt.cli import run
 from airflow_provider_ckpt.errors import BackupCorruptError, CheckpointError, StoreError
-from airflow_provider_ckpt.rollback.make import make_rollback
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.untrusted.secrets import scrub
 from tests.faults import Fault, FaultyStore

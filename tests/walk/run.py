@@ -19,8 +19,8 @@ from itertools import count
 from pathlib import Path
 from random import Random
 
+from tests.changes.sources.real_query import Spark
 from tests.kafka_lab import Broker, connector_jars
-from tests.source_changes.real_query import Spark
 from tests.walk.changes import go, home_of
 from tests.walk.tally import Tally
 from tests.walk.walk import Walk

@@ -2,7 +2,7 @@
 
 It imports PySpark alone.
 
-It speaks as tests/source_changes/spark_process.py does. Each reply has the rows that the query has given to its sink by
+It speaks as tests/changes/sources/spark_process.py does. Each reply has the rows that the query has given to its sink by
 batch, where each source began and ended in each batch as Spark's own progress tells it, and what the query stopped with.
 """
 
@@ -12,7 +12,7 @@ import re
 from datetime import datetime
 from typing import Any
 
-from tests.source_changes.spark_process import CONFS, causes, main, session_of, union
+from tests.changes.sources.spark_process import CONFS, causes, main, session_of, union
 
 CONFS |= {
     "spark.sql.streaming.stateStore.maintenanceInterval": "300ms",

@@ -11,7 +11,7 @@ from random import Random
 
 import pytest
 
-from tests.source_changes.real_query import Spark
+from tests.changes.sources.real_query import Spark
 from tests.walk import command
 from tests.walk.changes import home_of, roll_back
 from tests.walk.run import SCRIPT, run

@@ -13,7 +13,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from tests.source_changes.real_query import Spark
+from tests.changes.sources.real_query import Spark
 from tests.spark_lab import STATE_CONFS, provider_conf
 from tests.walk import topics
 from tests.walk.command import Answer

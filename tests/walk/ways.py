@@ -9,8 +9,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from tests.changes.sources.real_query import Spark
 from tests.dying import KILLED as DIED
-from tests.source_changes.real_query import Spark
 from tests.walk import command
 from tests.walk.command import Answer
 

@@ -6,16 +6,17 @@ from collections.abc import Callable
 from dataclasses import replace
 from shlex import quote
 
-from airflow_provider_ckpt.change import journal, stage
+from airflow_provider_ckpt.change import stage
 from airflow_provider_ckpt.change.actions import Copy, Replace
-from airflow_provider_ckpt.change.find_done import find_undo_before
 from airflow_provider_ckpt.change.fit_sink import require_fit
 from airflow_provider_ckpt.change.judge_start import judge_start
 from airflow_provider_ckpt.change.lock import lock_warnings
 from airflow_provider_ckpt.change.open_sinks import sink_of
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
-from airflow_provider_ckpt.change.resume import Said, find_interrupted
+from airflow_provider_ckpt.change.record import journal
+from airflow_provider_ckpt.change.record.find_done import find_undo_before
+from airflow_provider_ckpt.change.record.resume import Said, find_interrupted
 from airflow_provider_ckpt.change.undo.left import After
 from airflow_provider_ckpt.change.undo.plan import Undo, judge_undo
 from airflow_provider_ckpt.checkpoint.find_restart_set import operator_names

@@ -19,7 +19,7 @@ from airflow.sdk import DAG, Param
 from airflow.sdk.execution_time.comms import CommsDecoder, SucceedTask
 
 from tests.dying import at_write
-from tests.operators.changes import CHANGES, forge
+from tests.operators.each_change import CHANGES, forge
 
 HOME = "{{ params.home }}"
 

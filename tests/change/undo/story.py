@@ -9,10 +9,10 @@ from airflow_provider_ckpt.change.facts import Place, Saved, Spot
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.undo.left import After
 from airflow_provider_ckpt.change.undo.plan import Undo, judge_undo
+from airflow_provider_ckpt.changes.rollback.plan import plan_rollback
 from airflow_provider_ckpt.checkpoint.file_sink_log import SinkLog
 from airflow_provider_ckpt.checkpoint.restart_set import RestartSet
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
-from airflow_provider_ckpt.rollback.plan import plan_rollback
 from airflow_provider_ckpt.storage.stored_object import StoredObject
 from tests.views import QUERY_ID, offset_entry, sink_of, view_of
 

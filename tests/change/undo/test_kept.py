@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from airflow_provider_ckpt.changes.rollback.plan import plan_rollback
 from airflow_provider_ckpt.checkpoint.restart_set import RestartSet
 from airflow_provider_ckpt.errors import PlanError
-from airflow_provider_ckpt.rollback.plan import plan_rollback
 from tests.change.undo.story import BEFORE, KEEP, PUT_BACK, TABLES, Story, checkpoint, rolled_back, steps_of, written
 from tests.views import QUERY_ID
 

@@ -10,9 +10,9 @@ import pytest
 from airflow_provider_ckpt.change.actions import Copy, Delete
 from airflow_provider_ckpt.change.facts import Saved, kept_objects
 from airflow_provider_ckpt.change.plan import plan_from_dict
+from airflow_provider_ckpt.changes.rollback.plan import plan_rollback
 from airflow_provider_ckpt.checkpoint.restart_set import RestartSet
 from airflow_provider_ckpt.errors import PlanError
-from airflow_provider_ckpt.rollback.plan import plan_rollback
 from tests.change.undo.story import (
     BEFORE,
     KEEP,

@@ -1,0 +1,93 @@
+"""Finding a change that was carried out already, when it is asked for again."""
+
+from __future__ import annotations
+
+from airflow_provider_ckpt.change.kinds import Kind
+from airflow_provider_ckpt.change.places import Stores
+from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.record import journal
+from airflow_provider_ckpt.change.record.journal import Record
+from airflow_provider_ckpt.change.record.receipt import Receipt
+
+_ACTED = ("interrupted", "applied", "undone")
+
+
+def find_done(stores: Stores, kind: Kind, by: str, asked: str) -> Record | None:
+    """The change that the same task has carried out, when it is tried once more or was cleared.
+
+    A change that was undone since is none: whoever clears its task wants it again. So is an undo after which another
+    task of the same DAG run has changed the checkpoint: that run is being repeated.
+
+    Args:
+        stores: Where.
+        kind: What was asked for.
+        by: Who asks, as the record of the change says it; empty for nobody, whose changes are never known again.
+        asked: What was asked for in particular, as :func:`~airflow_provider_ckpt.change.apply.apply` got it.
+
+    Raises:
+        StoreError: A record is damaged.
+    """
+    records = journal.history(stores.checkpoint, stores.undo)
+    own = [item for item in records if by and asked and (item.plan.kind, item.by, item.asked) == (kind, by, asked)]
+    if not own or own[-1].state != "applied":
+        return None
+    done = own[-1]
+    if kind == "undo" and not (_is_marked(done, records) and not _is_repeated(done, records)):
+        return None
+    return done
+
+
+def find_applied(plan: Plan, stores: Stores) -> Record | None:
+    """The record of a plan that was carried out and is not undone; None for any other plan.
+
+    Raises StoreError when its record is damaged.
+    """
+    record = stores.record(plan.plan_id)
+    files, _ = record.ls()
+    if journal.RECEIPT not in files or journal.UNDONE in files:
+        return None
+    return journal.read_record(record, files)
+
+
+def find_undo_of(plan_id: str, stores: Stores) -> Record | None:
+    """The undo that has taken a change back, when that is so. Raises StoreError when a record is damaged."""
+    records = journal.history(stores.checkpoint, stores.undo)
+    undos = [item for item in records if item.plan.undoes == plan_id and item.state == "applied"]
+    return undos[-1] if undos and _is_marked(undos[-1], records) else None
+
+
+def find_undo_before(stores: Stores) -> Record | None:
+    """The undo that was the last change of a checkpoint; None when something else was.
+
+    Raises StoreError when a record is damaged.
+    """
+    acted = [item for item in journal.history(stores.checkpoint, stores.undo) if item.state in _ACTED]
+    # An undone change keeps its place, so the newest record is that of the undo itself.
+    return acted[-1] if acted and (acted[-1].plan.kind, acted[-1].state) == ("undo", "applied") else None
+
+
+def receipt_of(done: Record) -> Receipt:
+    """What the answer is to somebody who asks for it again: nothing was done now."""
+    return Receipt(
+        plan_id=done.plan.plan_id,
+        kind=done.plan.kind,
+        status="already_applied",
+        location=done.plan.location,
+        batch_id=done.plan.batch_id,
+        actions=0,
+        record=done.location,
+        started_at_ms=done.begun_at_ms or 0,
+        finished_at_ms=done.done_at_ms or 0,
+    )
+
+
+def _is_marked(undo: Record, records: tuple[Record, ...]) -> bool:
+    """Whether what an undo has taken back says so; an undo that was killed right before that has to be completed."""
+    return any(item.plan.plan_id == undo.plan.undoes and item.state == "undone" for item in records)
+
+
+def _is_repeated(undo: Record, records: tuple[Record, ...]) -> bool:
+    """Whether another task of the DAG run of an undo has made a change after it."""
+    run = f"{undo.by.rpartition('/')[0]}/"
+    later = [item for item in records if item.order > undo.order and item.state in ("interrupted", "applied")]
+    return any(item.by.startswith(run) for item in later)

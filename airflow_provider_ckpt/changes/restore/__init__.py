@@ -1,0 +1,1 @@
+"""A backup written to another place."""

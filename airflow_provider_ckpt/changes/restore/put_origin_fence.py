@@ -1,0 +1,38 @@
+"""Fencing the checkpoint that a backup was taken from, before another query goes on from its positions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from airflow_provider_ckpt.backup.catalog import find_backup
+from airflow_provider_ckpt.change.guard import Tell, silent
+from airflow_provider_ckpt.change.places import Stores
+from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.changes.fence.put_fence import WAIT_S, put_fence
+from airflow_provider_ckpt.storage.store import Store
+
+
+def fence_origin(
+    root: Store,
+    plan: Plan,
+    opener: Callable[[str], Store],
+    *,
+    by: str = "",
+    wait_s: float = WAIT_S,
+    tell: Tell = silent,
+) -> None:
+    """Fence the checkpoint from which the backup of a restore was taken.
+
+    Args:
+        root: Location of the backup root.
+        plan: The plan of the restore.
+        opener: Opens a location.
+        by: Who does it, for ``ckpt history``.
+        wait_s: Seconds to wait for the commit of the batch in flight.
+        tell: Told what is being waited for, and where the fence is.
+
+    Raises what :func:`~airflow_provider_ckpt.changes.fence.put_fence.put_fence` raises.
+    """
+    origin = opener(find_backup(root, plan.backup_id or "").location)
+    _, receipt = put_fence(Stores(origin), by=by, wait_s=wait_s, tell=tell)
+    tell(f"{origin.location}, which the backup was taken from, is fenced behind batch {receipt.batch_id}.")

@@ -1,0 +1,1 @@
+"""A new checkpoint that begins at given positions."""

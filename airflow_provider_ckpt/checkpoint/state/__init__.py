@@ -1,0 +1,1 @@
+"""The files of state that a restart reads."""

@@ -1,0 +1,100 @@
+"""What a command shows of a change: the plan, what was done of it, and the command that comes next."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import click
+
+from airflow_provider_ckpt.change.actions import Taking
+from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.record.journal import Record
+from airflow_provider_ckpt.change.record.receipt import Receipt
+from airflow_provider_ckpt.cli.changes.plan_files import next_command, undo_command
+from airflow_provider_ckpt.cli.render import counted, print_json, print_tables, say
+from airflow_provider_ckpt.cli.streams import has_done
+from airflow_provider_ckpt.documents import FORMAT_VERSION
+from airflow_provider_ckpt.report.tables import plan_tables
+from airflow_provider_ckpt.times import time_text
+
+if TYPE_CHECKING:
+    from airflow_provider_ckpt.documents.changes import ChangeDocument
+
+
+def report_change(
+    plan: Plan,
+    receipt: Receipt | None,
+    *,
+    done: Record | None = None,
+    as_json: bool,
+    plan_out: str | None = None,
+    more: Mapping[str, object] | None = None,
+) -> None:
+    """A plan, and what was done of it; the last line is the next command.
+
+    Args:
+        plan: What was asked for.
+        receipt: What was done of it now; None when it is only shown.
+        done: Its record, where it was carried out before: then nothing is left to do.
+        as_json: Whether a program reads it.
+        plan_out: The file that it was written to.
+        more: Further keys of the document.
+    """
+    if done is not None:
+        has_done("Nothing was done, because the change was carried out already.")
+    elif receipt is not None:
+        has_done(f"Done: {counted(receipt.actions, 'step')} of the {plan.called} of {plan.location}.")
+    elif plan_out:
+        has_done(f"The plan is in {plan_out}.")
+    if as_json:
+        document: ChangeDocument = {
+            "format_version": FORMAT_VERSION,
+            "sink_effect": plan.sink_effect,
+            "accept_sink": list(plan.to_accept),
+            "plan": plan.shown(),
+            "apply_command": None if receipt or done or not plan.actions else next_command(plan, plan_out),
+            "receipt": receipt.to_dict() if receipt else None,
+        }
+        print_json({**document, **(more or {})})
+        return
+    if done is not None:
+        say(already_done(done), colour="green")
+        return
+    print_tables(plan_tables(plan))
+    if receipt is not None:
+        _report_receipt(plan, receipt)
+    elif not plan.actions:
+        is_so = "the log of the sink lacks no entry"
+        if plan.kind != "repair":
+            is_so = f"{plan.location} is at batch {plan.batch_id} already"
+        say(f"The plan has no steps: {is_so}.", colour="green")
+    else:
+        accepting = f" and accept that the sink effect is {' and '.join(plan.to_accept)}" if plan.to_accept else ""
+        written = f"The plan is in {plan_out}. " if plan_out else ""
+        say(f"{written}Nothing was changed. To apply the plan{accepting}:", colour="yellow")
+        click.echo(next_command(plan, plan_out))
+
+
+def already_done(done: Record) -> str:
+    """What somebody is told who asks for a change that was carried out."""
+    by = f" by {done.by}" if done.by else ""
+    when = "" if done.done_at_ms is None else f" at {time_text(done.done_at_ms)}"
+    further = " To move the source further, give its offsets or another distance." if done.plan.kind == "reset" else ""
+    back = f" To undo it: {undo_command(done.plan)}" if done.plan.rules.can_be_undone else ""
+    return (
+        f"The {done.plan.called} {done.plan.plan_id} of {done.plan.location} was carried out already{by}{when}. "
+        f"Nothing was done now.{further}{back}"
+    )
+
+
+def _report_receipt(plan: Plan, receipt: Receipt) -> None:
+    if receipt.status == "already_applied":
+        say("Nothing was changed, because every step of the plan was done before.", colour="green")
+        return
+    is_kept = any(isinstance(action, Taking) for action in plan.actions)
+    kept = "The removed files are kept" if is_kept else "The record is"
+    kept = f" {kept} in {receipt.record}." if receipt.record and plan.rules.can_be_undone else ""
+    say(f"Done: {counted(receipt.actions, 'step')}.{kept}", colour="green")
+    if plan.rules.can_be_undone:
+        say(f"To undo it: {undo_command(plan)}")

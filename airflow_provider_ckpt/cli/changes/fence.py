@@ -1,0 +1,71 @@
+"""The command that stops a query which cannot be reached: fence."""
+
+from __future__ import annotations
+
+import click
+
+from airflow_provider_ckpt.change.places import Stores
+from airflow_provider_ckpt.changes.fence.make import make_fence
+from airflow_provider_ckpt.changes.fence.put_fence import put_fence
+from airflow_provider_ckpt.cli.changes.change_output import report_change
+from airflow_provider_ckpt.cli.changes.in_place import tell_user, waiting_for_batch
+from airflow_provider_ckpt.cli.options import (
+    directories,
+    examples,
+    executing,
+    opening,
+    shared,
+    triggered,
+    user_and_host,
+)
+
+
+@click.command(
+    epilog=examples(
+        "ckpt fence s3://lake/checkpoints/orders",
+        "ckpt fence s3://lake/checkpoints/orders --execute --wait-for-batch 10m",
+        also="A DURATION is 36h, 1h30m, ISO 8601 such as PT5M, or a number of seconds.",
+    )
+)
+@click.argument("location", shell_complete=directories)
+@waiting_for_batch
+@click.option(
+    "--undo-to",
+    "undo_root",
+    metavar="ROOT",
+    shell_complete=directories,
+    help="Directory in which the records of changes are kept. By default _ckpt_undo beside the checkpoint.",
+)
+@click.option("--break-lock", is_flag=True, help="Remove the lock of another change, which you know has ended.")
+@triggered
+@executing
+@shared
+def fence(
+    location: str,
+    wait_s: float,
+    undo_root: str | None,
+    trigger: str | None,
+    storage_options: tuple[str, ...],
+    *,
+    break_lock: bool,
+    execute: bool,
+    as_json: bool,
+) -> None:
+    """Stop a query that cannot be reached, at its next batch, by Spark's own rule.
+
+    ckpt creates the offset entry of its next batch first, as an empty batch: the query stops with
+    CONCURRENT_STREAM_LOG_UPDATE, and its next start continues after that batch. ckpt undo takes it back.
+    """
+    stores = Stores.of(location, opening(storage_options), undo=undo_root)
+    if not execute:
+        report_change(make_fence(stores, trigger=trigger), None, as_json=as_json)
+        return
+    plan, receipt = put_fence(
+        stores,
+        by=user_and_host(),
+        trigger=trigger,
+        wait_s=wait_s,
+        break_lock=break_lock,
+        tell=tell_user,
+    )
+    report_change(plan, receipt, as_json=as_json)

@@ -1,0 +1,1 @@
+"""The commands that ask where a query and its sources are."""

@@ -1,0 +1,159 @@
+"""The command that shows how far a query is behind its sources: lag."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from airflow_provider_ckpt.checkpoint.observe import observe
+from airflow_provider_ckpt.checkpoint.view import CheckpointView
+from airflow_provider_ckpt.cli.options import directories, examples, open_store, shared, triggered, units_or_ms
+from airflow_provider_ckpt.cli.positions.source_options import asked_sources, asking
+from airflow_provider_ckpt.cli.render import print_json, print_tables, say
+from airflow_provider_ckpt.clock import now_ms
+from airflow_provider_ckpt.documents import FORMAT_VERSION
+from airflow_provider_ckpt.fleet.row import FleetRow
+from airflow_provider_ckpt.report.lag_tables import LAG_COLUMNS, lag_row, partitions_table
+from airflow_provider_ckpt.report.openmetrics import lag_metrics
+from airflow_provider_ckpt.report.tables import Table
+from airflow_provider_ckpt.restart.ask_lag import question_of
+from airflow_provider_ckpt.sources.lag import SPARK_STOPS, SourceLag
+from airflow_provider_ckpt.sources.offer import hint_of
+from airflow_provider_ckpt.sources.open_end import Access
+from airflow_provider_ckpt.sources.read_lag import LagQuestion, read_lag
+from airflow_provider_ckpt.times import duration_text, time_text
+from airflow_provider_ckpt.visible import visible
+
+if TYPE_CHECKING:
+    from airflow_provider_ckpt.documents.positions import LagDocument
+
+#: Partitions that people are shown, those with most unread first; ``--json`` has all of them.
+MOST_ROWS = 100
+
+
+@click.command(
+    epilog=examples(
+        "ckpt lag s3://lake/checkpoints/orders --source 0=kafka:broker:9092",
+        "ckpt lag s3://lake/checkpoints/orders --source 0=kafka:broker:9092 --max 5m",
+        "ckpt lag s3://lake/checkpoints/orders --source 0=delta:s3://lake/orders --format openmetrics",
+    )
+)
+@click.argument("location", shell_complete=directories)
+@asking
+@triggered
+@click.option(
+    "--ages",
+    is_flag=True,
+    help="Ask the Kafka broker also how old the first unread record of each partition is, in nine more requests, and "
+    "when it may expire.",
+)
+@click.option(
+    "--max",
+    "most",
+    metavar="HOW_FAR",
+    help="End with exit code 1 when a source is further behind: 5m for the age of its oldest unread data, or 10000 in "
+    "the unit that is shown, such as offsets.",
+)
+@click.option(
+    "--format",
+    "document",
+    type=click.Choice(("text", "json", "openmetrics")),
+    help="Format of the result. By default text.",
+)
+@shared
+def lag(
+    location: str,
+    ages: bool,
+    most: str | None,
+    document: str | None,
+    storage_options: tuple[str, ...],
+    as_json: bool,
+    **said: Any,
+) -> int:
+    """Show how far a query is behind its sources, and what its next batch reads.
+
+    For Kafka it counts offsets, and there may be fewer records than offsets; for tables and directories it counts
+    versions, snapshots, files and bytes. Only committed batches count. With --max the exit code is 1 when the query is
+    further behind than that, and also where nobody can tell.
+    """
+    if as_json and document not in (None, "json"):
+        raise click.UsageError(f"give either --json or --format {document}")
+    asked = asked_sources(**said)
+    store = open_store(location, storage_options)
+    units, max_age_ms = (None, None) if most is None else units_or_ms(most)
+    with_ages = ages or max_age_ms is not None
+    question = LagQuestion({}) if asked is None else question_of(asked.deploys.of(store.location), ages=with_ages)
+    if asked is None or not question.sources:
+        raise click.UsageError(
+            "no source was declared, so nobody can be asked where it ends. " + hint_of(store, option="--source ")
+        )
+    view, now = observe(store), now_ms()
+    access = Access(lambda place: open_store(place, storage_options), store, asked.kafka_config, "--source ")
+    found = read_lag(view, question, access, now)
+    if document == "openmetrics":
+        click.echo(lag_metrics(_row_of(view, found)), nl=False)
+    elif as_json or document == "json":
+        print_json(_document(view, found))
+    else:
+        _print(view, found)
+    behind = [] if most is None else [source for source in found if not source.is_within(units, max_age_ms)]
+    for source in behind:
+        behind_by = f"Source {source.source_id} is more than {most} behind, or nobody can tell: {_how_far(source)}."
+        say(behind_by, colour="red", err=True)
+    return 1 if behind else 0
+
+
+def _how_far(source: SourceLag) -> str:
+    """What is known of how far a source is behind."""
+    if source.source_type is None:
+        return "it was not declared"
+    if source.lost:
+        return f"{source.lost:,} unread {source.unit} are gone"
+    age = "of an age that is not known" if source.age_ms is None else f"the oldest {duration_text(source.age_ms)} old"
+    return f"{'at least ' if source.is_partial else ''}{source.total or 0:,} {source.unit} are unread, {age}"
+
+
+def _row_of(view: CheckpointView, found: tuple[SourceLag, ...]) -> FleetRow:
+    return FleetRow(
+        view.location,
+        view.query_id,
+        latest_committed_batch=view.latest_committed,
+        planned_at_ms=view.planned_at_ms,
+        sources=found,
+    )
+
+
+def _document(view: CheckpointView, found: Sequence[SourceLag]) -> LagDocument:
+    return {
+        "format_version": FORMAT_VERSION,
+        "location": view.location,
+        "query_id": view.query_id,
+        "latest_committed_batch": view.latest_committed,
+        "planned_at_ms": view.planned_at_ms,
+        "sources": [source.to_dict() for source in found],
+    }
+
+
+def _print(view: CheckpointView, found: Sequence[SourceLag]) -> None:
+    at_ms = view.planned_at_ms
+    batch = "no batch is committed" if view.latest_committed is None else f"batch {view.latest_committed}"
+    title = f"{view.location}, {batch}{f' of {time_text(at_ms)}' if at_ms else ''}"
+    tables = [Table(title, LAG_COLUMNS, tuple(map(lag_row, found)))]
+    partitions = sorted((part for source in found for part in source.partitions), key=lambda part: -part.unread)
+    if partitions:
+        others = len(partitions) - len(partitions[:MOST_ROWS])
+        name = f"Partitions, and {others} more with less" if others else "Partitions"
+        tables.append(partitions_table(name, partitions[:MOST_ROWS]))
+    _say_notes(found, first=True)
+    print_tables(tables)
+    _say_notes(found, first=False)
+
+
+def _say_notes(found: Sequence[SourceLag], *, first: bool) -> None:
+    """The notes of the sources: those that say that Spark does not start, before the table, or all others."""
+    for source in found:
+        for note in (*source.notes, *(source.next_batch.notes if source.next_batch else ())):
+            if note.startswith(SPARK_STOPS) is first:
+                say(f"Source {source.source_id}: {visible(note).rstrip('.')}.", colour="yellow")

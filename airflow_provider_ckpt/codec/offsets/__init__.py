@@ -1,0 +1,1 @@
+"""The positions of each type of source, as values."""

@@ -1,0 +1,1 @@
+"""The operators that change a checkpoint."""

@@ -1,0 +1,358 @@
+"""What the operators have in common that change a checkpoint in place."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from airflow.providers.common.compat.sdk import AirflowException
+
+from airflow_provider_ckpt.change.acceptance import require_newer
+from airflow_provider_ckpt.change.apply import apply
+from airflow_provider_ckpt.change.ask_word import ask_word
+from airflow_provider_ckpt.change.expectation import require_expected
+from airflow_provider_ckpt.change.kinds import Kind
+from airflow_provider_ckpt.change.places import Stores
+from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.record.find_done import find_done, receipt_of
+from airflow_provider_ckpt.change.record.journal import Record
+from airflow_provider_ckpt.changes.fence.put_fence import WAIT_S
+from airflow_provider_ckpt.changes.fence.put_first import plan_behind
+from airflow_provider_ckpt.errors import CheckpointError, PlanError
+from airflow_provider_ckpt.hooks.checkpoint import airflow_errors, duration_ms_of, require_flags
+from airflow_provider_ckpt.lineage.datasets import Named, declared_sinks, declared_sources
+from airflow_provider_ckpt.operators.base import (
+    CheckpointOperator,
+    digest_of,
+    plan_of,
+    push_plan,
+    result_of,
+    task_of,
+    text_of,
+    value_of,
+    word_of,
+    words,
+)
+from airflow_provider_ckpt.query.sink import Sink, parse_sink
+from airflow_provider_ckpt.report.tables import plan_tables
+from airflow_provider_ckpt.untrusted.fields import require_flag
+
+if TYPE_CHECKING:
+    from airflow_provider_ckpt.documents.tasks import ChangeResultDocument
+
+
+class CheckpointChangeOperator(CheckpointOperator):
+    """Plans a change in place and carries it out, or carries out a plan that was approved.
+
+    A task that is tried again, or is cleared, after it has made its change answers that it was done (``receipt.status``
+    is ``already_applied``), whatever has happened since, and changes nothing; a change that was undone since is made
+    again. Another run of the DAG is another one who asks.
+
+    What it refuses is in the XCom ``error`` as well, as ``ckpt --json`` prints it.
+
+    :param plan: The plan that another task made with ``plan_only`` and a person has approved (its XCom ``plan``).
+        Exactly this plan is applied; it is refused when the checkpoint has changed since.
+    :param query_is_stopped: True states that no query writes to the checkpoint; or a callable that returns whether it
+        is so. It gets Airflow's context where it has a parameter ``context``, or one without a default.
+    :param sink: The sink of the query: ``file:``, ``delta:``, ``iceberg:``, ``hudi:`` or ``history:`` with its URI,
+        ``kafka``, ``foreachBatch``; without it the sink effect is unknown.
+    :param accept_sink: Sink effects that are accepted, by name: ``duplicated``, ``skipped``, ``unknown``, ``stops``,
+        one or several. A plan whose effect is not exact is refused without it.
+    :param approved_by: Who has approved the plan, for `ckpt history`; empty when nobody was asked.
+    :param approved_at: When that was. An approval that is older than the plan is refused: it was given for another
+        plan, for example before the planning task was cleared. Where a template of it gives None, nobody has approved:
+        the task that asks was marked as a success, for example. Then a plan with steps is refused.
+    :param undo_root: Directory for the removed files; by default ``_ckpt_undo`` beside the checkpoint.
+    :param quiet_period: How long to check for writes of a query before anything changes, such as ``5m``, a timedelta or
+        seconds; by default it depends on the interval between commits.
+    :param break_lock: Remove the lock of another change of the checkpoint, which you know has ended.
+    :param plan_only: Only log the plan, and push it to the XCom ``plan``. A plan that is too large for Airflow's
+        database is refused: leave plan_only out, or use ``ckpt`` with ``--plan-out``.
+    :param expected_plan: What somebody has seen of the plan in the preview of the page of the checkpoint. A plan
+        that is made now and does or requires anything else is refused, with what differs.
+    """
+
+    #: What its plans are for.
+    kind: ClassVar[Kind]
+    template_fields: Sequence[str] = (
+        *CheckpointOperator.template_fields,
+        "plan",
+        "sink",
+        "accept_sink",
+        "approved_by",
+        "approved_at",
+        "undo_root",
+        "expected_plan",
+    )
+
+    def __init__(
+        self,
+        *,
+        plan: Any = None,
+        query_is_stopped: bool | Callable[..., bool] = False,
+        sink: str | None = None,
+        accept_sink: str | Sequence[str] | None = None,
+        approved_by: str | None = None,
+        approved_at: str | datetime | None = None,
+        undo_root: str | None = None,
+        quiet_period: float | str | timedelta | None = None,
+        break_lock: bool = False,
+        plan_only: bool = False,
+        expected_plan: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.plan = plan
+        self.query_is_stopped = query_is_stopped
+        self.sink = sink
+        self.accept_sink = accept_sink
+        self.approved_by = approved_by
+        self.approved_at = approved_at
+        #: A template gives the time of an approval, or None when there was none.
+        self._wants_approval = approved_at is not None
+        self.undo_root = undo_root
+        self.quiet_period = quiet_period
+        self.break_lock = break_lock
+        self.plan_only = plan_only
+        self.expected_plan = expected_plan
+        #: Who asks, once the task runs, as records say it.
+        self.by = ""
+
+    def execute(self, context: Any) -> ChangeResultDocument:
+        """Plan, log the plan, and carry it out."""
+        with airflow_errors(context):
+            require_flags(self, "break_lock", "plan_only")
+            if not callable(self.query_is_stopped):  # which is called once the plan is made
+                ask_word(self.query_is_stopped, "")
+            self.require_arguments()
+            self.by = by = task_of(context)
+            if self.plan_only:
+                return self._plan(context)
+            stores = self.stores()
+            if (done := self.done(stores, by)) is not None:
+                return self._already_done(context, done)
+            try:
+                return self._change(context, by)
+            except CheckpointError as error:
+                if (done := self.done(stores, by)) is None:
+                    raise
+                self.log.info("Another run of this task was at it as well, and has done it. This one: %s", error)
+                return self._already_done(context, done)
+
+    def _plan(self, context: Any) -> ChangeResultDocument:
+        plan, _ = self._shown()
+        push_plan(context, plan)
+        return self.tell(context, result_of(plan, None))
+
+    def _change(self, context: Any, by: str) -> ChangeResultDocument:
+        plan, stores = self._shown()
+        self.remember(result_of(plan, None))
+        require_newer(self.approved_at, plan, is_wanted=self._wants_approval)
+        with own_errors():
+            receipt = apply(
+                plan,
+                stores,
+                by=by,
+                asked=self.asked,
+                query_is_stopped=word_of(self.query_is_stopped, context),
+                quiet_s=self._quiet_s(),
+                break_lock=self.break_lock,
+                tell=self.log.info,
+                accept_sink=words(self.accept_sink),
+                approved_by=text_of(self.approved_by),
+            )
+        if receipt.plan_id != plan.plan_id and (done := self.done(stores, by)) is not None:
+            return self._already_done(context, done)
+        return self.tell(context, result_of(plan, receipt))
+
+    def _shown(self) -> tuple[Plan, Stores]:
+        """The plan, as the log and whoever has previewed it know it, and where."""
+        plan, stores = self._approved() if self.plan else self.planned()
+        self.report(*plan_tables(plan))
+        if expected := plain("expected_plan", self.expected_plan):
+            require_expected(plan, expected)
+        return plan, stores
+
+    @property
+    def asked(self) -> str:
+        """A digest of what the task asks for, once its templates are rendered: all but how it is to be done."""
+        return digest_of(self, set(CheckpointChangeOperator.template_fields) - {"plan"})
+
+    def _already_done(self, context: Any, done: Record) -> ChangeResultDocument:
+        """The answer of a task that is tried again, or was cleared, after it has made its change."""
+        told = "The %s %s was carried out already. Nothing was done."
+        self.log.info(told, done.plan.called, done.plan.plan_id)
+        return self.tell(context, result_of(done.plan, receipt_of(done)))
+
+    # --- what differs ----------------------------------------------------------------------------------------------
+
+    def done(self, stores: Stores, by: str) -> Record | None:
+        """The change that this very task has carried out before."""
+        return find_done(stores, self.kind, by, self.asked)
+
+    @abstractmethod
+    def planned(self) -> tuple[Plan, Stores]:
+        """A plan made now, or one that was begun and interrupted; and where."""
+
+    def require_arguments(self) -> None:
+        """Raise CheckpointError for arguments that make no sense, also where a plan is given."""
+
+    def stores(self) -> Stores:
+        """Where, for a plan that is given."""
+        return Stores.of(self.checkpoint, self.store, undo=self.undo_root)
+
+    def lineage_inputs(self, told: Mapping[str, Any]) -> Iterator[Named]:
+        """What was declared of the query; of a plan alone the checkpoint as well."""
+        if self.plan_only:
+            yield from self.lineage_checkpoints({})  # the plan's batch is not that of the checkpoint
+        yield from declared_sources(self.lineage_sources(), self.hook.known_url)
+        if not self.lineage_trims():
+            yield from declared_sinks(self.sink, self.hook.known_url)
+
+    def lineage_outputs(self, told: Mapping[str, Any]) -> Iterator[Named]:
+        """The checkpoint, and the sink when its log is trimmed; nothing of a plan alone."""
+        if not self.plan_only:
+            change = "ALTER" if told.get("receipt") else ""
+            yield from self.lineage_checkpoints(told if change else {}, change=change)
+            if self.lineage_trims():
+                yield from declared_sinks(self.sink, self.hook.known_url, change=change)
+
+    def lineage_trims(self) -> bool:
+        """Whether the change writes to the sink."""
+        return False
+
+    def asks_anew(self, by: str) -> bool:
+        """Whether this task is another one than who has made a change, and so wants a relative move once more.
+
+        A plan is carried out by another task of the DAG run, so a task that only plans is one with its whole run.
+        """
+        if self.plan_only:
+            return by.rpartition("/")[0] != self.by.rpartition("/")[0]
+        return by != self.by
+
+    # --- what is shared --------------------------------------------------------------------------------------------
+
+    def declared_sink(self) -> Sink | None:
+        """The sink, when one was declared. Raises CheckpointError, StoreError."""
+        if not isinstance(self.sink, str | None):
+            raise CheckpointError(f"sink must be a text, such as file:s3://lake/orders, not {self.sink!r:.60}")
+        return parse_sink(self.sink) if self.sink else None
+
+    def _quiet_s(self) -> float | None:
+        if self.quiet_period is None:
+            return None
+        return duration_ms_of("quiet_period", self.quiet_period) / 1000
+
+    def _approved(self) -> tuple[Plan, Stores]:
+        """The plan that was given, which must be one of this checkpoint."""
+        stores = self.stores()
+        plan = plan_of(self.plan, self.kind, stores.checkpoint)
+        return plan, stores.for_plan(plan, self.store)
+
+
+class CheckpointTrimmingOperator(CheckpointChangeOperator):
+    """What the operators have in common that may remove batches from a file sink's log.
+
+    :param trim_sink_log: Remove the dropped batches from the file sink's log as well.
+    """
+
+    def __init__(self, *, trim_sink_log: bool | str = False, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.trim_sink_log = trim_sink_log
+
+    def require_arguments(self) -> None:
+        """Raise CheckpointError for a flag that is none."""
+        super().require_arguments()
+        self.trims()
+
+    def trims(self) -> bool:
+        """Whether the sink's log is trimmed: a flag, or the text that a template has made of one."""
+        return require_flag("trim_sink_log", plain("trim_sink_log", self.trim_sink_log))
+
+    def lineage_trims(self) -> bool:
+        """See :class:`CheckpointChangeOperator`."""
+        return not self.plan_only and self.trims()
+
+
+class CheckpointFencingOperator(CheckpointChangeOperator):
+    """What the operators have in common that may make their change beside a query that cannot be reached.
+
+    :param fence: Fence the checkpoint first, as ``ckpt fence`` does, in place of ``query_is_stopped``. When the change
+        is refused after that, the fence stays. With ``plan_only`` the fence must be there.
+    :param wait_for_batch: How long a fence waits for the commit of a batch in flight: ``10m``, a timedelta, or seconds.
+    """
+
+    def __init__(self, *, fence: bool = False, wait_for_batch: float | str | timedelta = WAIT_S, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.fence = fence
+        self.wait_for_batch = wait_for_batch
+
+    def require_arguments(self) -> None:
+        """Raise CheckpointError for arguments that do not go together."""
+        super().require_arguments()
+        require_flags(self, "fence")
+        if self.fence and self.plan:
+            raise CheckpointError("fence goes with a change that is planned now; a plan says itself what it requires")
+        if self.fence and self.query_is_stopped is not False:
+            raise CheckpointError("fence is in place of query_is_stopped; give one of them")
+
+    def planned_behind(self, make: Callable[[bool], Plan], stores: Stores, trigger: str | None) -> Plan:
+        """The plan that ``make`` makes behind a fence, or without one, as its argument says."""
+        if not self.fence:
+            return make(False)
+
+        def unfenced() -> None:
+            raise PlanError(
+                "a plan is made behind a fence that is there, and this checkpoint is not fenced.",
+                location=stores.checkpoint.location,
+                hint="Nothing was done. Put the fence first, with CheckpointFenceOperator or ckpt fence.",
+            )
+
+        def not_done() -> None:
+            if self.done(stores, self.by) is not None:
+                raise PlanError("another run of this task has made the change.", location=stores.checkpoint.location)
+
+        return plan_behind(
+            make,
+            stores,
+            acts=not self.plan_only,
+            unfenced=unfenced,
+            by=self.by,
+            trigger=trigger,
+            wait_s=duration_ms_of("wait_for_batch", self.wait_for_batch) / 1000,
+            break_lock=self.break_lock,
+            require=not_done,
+            tell=self.log.info,
+        )[0]
+
+
+@contextmanager
+def own_errors() -> Iterator[None]:
+    """Airflow's own errors, as the callable of a task has raised them: they say what becomes of the task."""
+    try:
+        yield
+    except PlanError as error:
+        if isinstance(error.__cause__, AirflowException):
+            raise error.__cause__ from None
+        raise
+
+
+def plain(name: str, value: Any) -> Any:
+    """A value that a template may have made text. Raises CheckpointError."""
+    try:
+        return value_of(value)
+    except ValueError as error:
+        raise CheckpointError(f"{name}: {error}") from None
+
+
+def source_types_of(value: Any) -> dict[str, str]:
+    """Types of sources by their ids; YAML when it is text. Raises CheckpointError."""
+    sources = plain("sources", value) or {}
+    if not isinstance(sources, Mapping):
+        raise CheckpointError(
+            f"sources must be source types by source id, such as {{'0': 'kafka'}}, not {sources!r:.60}"
+        )
+    return {str(source_id): str(kind) for source_id, kind in sources.items()}

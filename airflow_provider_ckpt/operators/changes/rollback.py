@@ -1,0 +1,120 @@
+"""The operator that rolls a checkpoint back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from airflow_provider_ckpt.change.kinds import Kind
+from airflow_provider_ckpt.change.places import Stores
+from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.changes.rollback.goal import BeforeDeploy, RollbackTarget, ToBackup, parse_target
+from airflow_provider_ckpt.changes.rollback.make import make_rollback
+from airflow_provider_ckpt.errors import CheckpointError
+from airflow_provider_ckpt.fleet.find_readers import with_readers
+from airflow_provider_ckpt.operators.base import texts_of
+from airflow_provider_ckpt.operators.changes.in_place import (
+    CheckpointChangeOperator,
+    CheckpointFencingOperator,
+    CheckpointTrimmingOperator,
+    plain,
+    source_types_of,
+)
+
+
+class CheckpointRollbackOperator(CheckpointTrimmingOperator, CheckpointFencingOperator):
+    """Drops every batch after the given one, in place. The removed files are kept for ``ckpt undo``.
+
+    Where to is one of ``to_batch``, ``to_timestamp``, ``to_watermark``, ``to_offsets``, ``to_backup`` and
+    ``to_before_deploy``, or all of it is in ``plan``.
+    After an interruption a second run completes it.
+
+    :param to_batch: The last batch to keep.
+    :param to_timestamp: The newest batch that began at or before this time (ISO 8601, or epoch milliseconds).
+    :param to_watermark: The newest batch that ran with this watermark or a lower one.
+    :param to_offsets: The newest batch that is not past these offsets, by source id; JSON when it is text.
+    :param to_backup: The batch of a backup, as ``ROOT/ID``; its files come back from there when Spark has purged them.
+    :param to_before_deploy: The batch that was the newest committed one when a gate has taken this bookmark:
+        ``gate.output["bookmark"]``, or that as JSON text.
+    :param sources: Types of the sources by id, such as ``{"0": "kafka"}``.
+    :param trigger: The trigger of the query as a deploy file says it; with ``realTime`` the logs do not show every
+        batch that the sink has rows of, so no effect on it is exact.
+    :param downstream: Where checkpoints of other queries are searched for that have read what is dropped, beside those
+        in the directory of this one: one location or several.
+    :param backup_root: Where to search for an older batch when the checkpoint holds none any more.
+    """
+
+    kind: ClassVar[Kind] = "rollback"
+    does = "rollback"
+    has_done = "A rollback was carried out of"
+    template_fields: Sequence[str] = (
+        *CheckpointChangeOperator.template_fields,
+        "to_batch",
+        "to_timestamp",
+        "to_watermark",
+        "to_offsets",
+        "to_backup",
+        "to_before_deploy",
+        "sources",
+        "trigger",
+        "trim_sink_log",
+        "downstream",
+        "backup_root",
+    )
+
+    def __init__(
+        self,
+        *,
+        to_batch: int | str | None = None,
+        to_timestamp: int | str | None = None,
+        to_watermark: int | str | None = None,
+        to_offsets: str | Mapping[str, Any] | None = None,
+        to_backup: str | None = None,
+        to_before_deploy: str | Mapping[str, Any] | None = None,
+        sources: Any = None,
+        trigger: str | None = None,
+        downstream: str | Sequence[str] = (),
+        backup_root: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.to_batch = to_batch
+        self.to_timestamp = to_timestamp
+        self.to_watermark = to_watermark
+        self.to_offsets = to_offsets
+        self.to_backup = to_backup
+        self.to_before_deploy = to_before_deploy
+        self.sources = sources
+        self.trigger = trigger
+        self.downstream = downstream
+        self.backup_root = backup_root
+
+    def planned(self) -> tuple[Plan, Stores]:
+        """A plan made now, or one that was begun and interrupted."""
+        source_types = source_types_of(self.sources)
+        target = self._target(source_types)
+        sink = self.declared_sink()
+        backups = target.root if isinstance(target, ToBackup) else self.backup_root
+        stores = Stores.of(self.checkpoint, self.store, sink=sink, undo=self.undo_root, backups=backups)
+        roots = texts_of("downstream", self.downstream)
+        told: dict[str, Any] = {"sink": sink, "sources": source_types, "trigger": self.trigger}
+
+        def make(fenced: bool) -> Plan:
+            plan = make_rollback(stores, target, trim_sink_log=self.trims(), fenced=fenced, **told)
+            return with_readers(plan, stores, sink, self.store, roots)
+
+        return self.planned_behind(make, stores, self.trigger), stores
+
+    def _target(self, source_types: Mapping[str, str]) -> RollbackTarget | ToBackup | BeforeDeploy:
+        try:
+            return parse_target(
+                batch=self.to_batch,
+                timestamp=self.to_timestamp,
+                watermark=self.to_watermark,
+                offsets=self.to_offsets,
+                backup=self.to_backup,
+                before_deploy=plain("to_before_deploy", self.to_before_deploy),
+                source_types=source_types,
+            )
+        except ValueError as error:
+            raise CheckpointError(str(error)) from error

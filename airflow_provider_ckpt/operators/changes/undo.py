@@ -1,0 +1,65 @@
+"""The operator that takes back the newest change of a checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from airflow_provider_ckpt.change.kinds import Kind
+from airflow_provider_ckpt.change.open_sinks import sink_of
+from airflow_provider_ckpt.change.places import Stores
+from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.record.find_done import find_undo_of
+from airflow_provider_ckpt.change.record.journal import Record
+from airflow_provider_ckpt.change.undo.make import make_undo
+from airflow_provider_ckpt.fleet.find_readers import with_readers
+from airflow_provider_ckpt.operators.base import text_of, texts_of
+from airflow_provider_ckpt.operators.changes.in_place import CheckpointChangeOperator
+
+
+class CheckpointUndoOperator(CheckpointChangeOperator):
+    """Takes back the newest change of a checkpoint that is not undone yet, as ``ckpt undo`` does.
+
+    Batches that the query has written since are dropped, and kept. After an interruption a second run completes it. A
+    task that is tried again or cleared takes back nothing more; when another task of its DAG run has changed the
+    checkpoint since, the run is being repeated, and that change is taken back.
+
+    :param undoes: The id of the plan that is to be taken back. It is refused when the newest change is another one, and
+        is done when this one is undone already.
+    :param trigger: The trigger of the query; by default the one that was said for the change.
+    :param downstream: Where checkpoints of other queries are searched for that have read what is dropped, beside those
+        in the directory of this one: one location or several.
+    """
+
+    kind: ClassVar[Kind] = "undo"
+    does = "undo"
+    has_done = "A change was undone of"
+    template_fields: Sequence[str] = (*CheckpointChangeOperator.template_fields, "undoes", "trigger", "downstream")
+
+    def __init__(
+        self,
+        *,
+        undoes: str | None = None,
+        trigger: str | None = None,
+        downstream: str | Sequence[str] = (),
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.undoes = undoes
+        self.trigger = trigger
+        self.downstream = downstream
+
+    def done(self, stores: Stores, by: str) -> Record | None:
+        """The undo that this task has carried out before, or whoever has undone what it names."""
+        wanted = text_of(self.undoes)
+        return (find_undo_of(wanted, stores) if wanted else None) or super().done(stores, by)
+
+    def planned(self) -> tuple[Plan, Stores]:
+        """A plan made now, or one that was begun and interrupted."""
+        sink = self.declared_sink()
+        stores = Stores.of(self.checkpoint, self.store, sink=sink, undo=self.undo_root)
+        wanted = text_of(self.undoes) or None
+        plan = make_undo(stores, undoes=wanted, sink=sink, opened=self.store, trigger=self.trigger or None)
+        roots = texts_of("downstream", self.downstream)
+        plan = with_readers(plan, stores, sink or sink_of(plan), self.store, roots)
+        return plan, stores.for_plan(plan, self.store)

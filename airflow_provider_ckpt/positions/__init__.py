@@ -1,1 +1,0 @@
-"""Positions: where a query is in its sources, how far that is from their ends, and what the next batch does."""

@@ -1,0 +1,55 @@
+"""What a source reads from, opened to find where it is to go; a module a type, loaded when it is needed."""
+
+from __future__ import annotations
+
+from airflow_provider_ckpt.errors import PlanError
+from airflow_provider_ckpt.query.source import Source
+from airflow_provider_ckpt.sources.goal import OF_DELTA, OF_ICEBERG, Goal
+from airflow_provider_ckpt.sources.kafka.strategies import Scope
+from airflow_provider_ckpt.sources.move import Aim
+from airflow_provider_ckpt.sources.open_end import Access
+
+
+def resolve_aim(declared: Source, goal: Goal, scope: Scope, access: Access) -> Aim:
+    """Where a source is to go.
+
+    Args:
+        declared: What it reads from.
+        goal: Where to.
+        scope: Of Kafka: which partitions are moved.
+        access: How what it reads from is come by.
+
+    Raises:
+        PlanError: A source of that type cannot be moved, or not there.
+        StoreError: What it reads from cannot be opened.
+    """
+    try:
+        scope = scope.within(declared.topics)
+    except ValueError as error:
+        raise PlanError(f"{error}.", hint="Nothing was done.") from None
+    if declared.type == "kafka" and not isinstance(goal, OF_DELTA + OF_ICEBERG):
+        from airflow_provider_ckpt.sources.kafka.ask import KafkaBroker
+        from airflow_provider_ckpt.sources.kafka.resolve_goal import KafkaAim
+
+        return KafkaAim(KafkaBroker(declared.location, access.kafka_config), goal, scope)
+    if declared.type == "delta" and not scope.topics and not isinstance(goal, OF_ICEBERG):
+        from airflow_provider_ckpt.sources.delta.resolve_goal import DeltaAim
+
+        return DeltaAim(access.open_store(declared.directory), goal)
+    if declared.type == "iceberg" and not scope.topics and not isinstance(goal, OF_DELTA):
+        from airflow_provider_ckpt.sources.iceberg.resolve_goal import IcebergAim
+
+        return IcebergAim(access.open_store(declared.directory), goal, declared.metadata_file)
+    location = access.checkpoint.location if access.checkpoint is not None else None
+    if declared.type == "file":
+        raise PlanError(
+            "a file source has no position that could be moved: its log names each file that was read.",
+            location=location,
+            hint="Nothing was done. To read files again, roll back (ckpt rollback), or give them new names.",
+        )
+    raise PlanError(
+        f"a {declared.type} source cannot be moved like this.",
+        location=location,
+        hint="Nothing was done. Sources of Kafka (kafka:HOST:PORT), of Delta tables (delta:URI, to versions and times) "
+        "and of Iceberg tables (iceberg:URI, to snapshots and times) can be moved.",
+    )

@@ -1,0 +1,115 @@
+"""Which checkpoints of real Spark can be fenced, and when a fence is there already."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from airflow_provider_ckpt.change.apply import apply
+from airflow_provider_ckpt.change.places import Stores
+from airflow_provider_ckpt.changes.fence.make import find_fence, make_fence
+from airflow_provider_ckpt.changes.fence.plan import fence_of
+from airflow_provider_ckpt.changes.fence.put_fence import put_fence
+from airflow_provider_ckpt.changes.rollback.make import make_rollback
+from airflow_provider_ckpt.checkpoint.observe import observe
+from airflow_provider_ckpt.checks.inspect import inspect
+from airflow_provider_ckpt.errors import CheckpointClosedError, CheckpointError, PlanError, StoreUnavailableError
+from airflow_provider_ckpt.storage.store import Store
+from tests.faults import Fault, FaultyStore
+
+REFUSED = {
+    "4.3.0/agg-real-time": "realTime",
+    "4.3.0/async-progress": "async progress tracking",
+    "4.3.0/continuous": "continuous processing",
+}
+
+
+def test_every_golden_but_those_of_other_modes_has_a_fence_with_its_own_offsets(goldens):
+    for case in (case for case in goldens if case.startswith("4.3.0/")):
+        store = Store.open(str(goldens[case] / "checkpoint"))
+        try:
+            plan = make_fence(Stores(store))
+        except PlanError as error:
+            assert REFUSED.get(case, "refused without a reason") in error.message, case
+            continue
+        assert case not in REFUSED
+        newest = observe(store).latest_committed
+        assert (plan.batch_id, fence_of(plan).name) == (newest, f"offsets/{newest + 1}"), case
+
+
+def test_a_trigger_that_was_declared_counts_where_files_say_nothing(golden):
+    stores = Stores(Store.open(str(golden("real-time"))))
+    assert make_fence(stores).batch_id == 3
+    with pytest.raises(PlanError, match="realTime"):
+        make_fence(stores, trigger="realTime")
+    put_fence(stores, settle_s=0)
+    for act in (make_fence, put_fence):
+        with pytest.raises(PlanError, match="continuous"):
+            act(stores, trigger="continuous")
+
+
+def test_a_fenced_checkpoint_is_sound_and_its_fence_is_found(golden):
+    stores = Stores(Store.open(str(golden("agg-hdfs"))))
+    assert find_fence(stores) is None
+    plan, _ = put_fence(stores, settle_s=0)
+    assert find_fence(stores) == make_fence(stores) == plan
+    assert [item for item in inspect(stores.checkpoint, deep=True) if item.severity != "note"] == []
+
+
+@pytest.mark.parametrize("passed_by", ["commits/8", "offsets/9"])
+def test_a_fence_that_was_passed_is_none(golden, passed_by):
+    checkpoint = golden("agg-hdfs")
+    stores = Stores(Store.open(str(checkpoint)))
+    put_fence(stores, settle_s=0)
+    (checkpoint / passed_by).write_bytes((checkpoint / passed_by.replace("8", "7").replace("9", "8")).read_bytes())
+    assert find_fence(stores) is None
+
+
+def test_an_entry_that_somebody_has_written_again_is_none(golden):
+    checkpoint = golden("agg-hdfs")
+    stores = Stores(Store.open(str(checkpoint)))
+    put_fence(stores, settle_s=0)
+    (checkpoint / "offsets/8").write_text("v1\n{}\n-")
+    assert find_fence(stores) is None
+
+
+def test_a_change_that_was_interrupted_is_completed_first(golden):
+    checkpoint = golden("agg-hdfs")
+    store = FaultyStore.over(str(checkpoint), Fault())
+    plan = make_rollback(Stores(store), 5)
+    word = {"query_is_stopped": True, "quiet_s": 0, "accept_sink": "unknown"}
+
+    class Second(Fault):
+        def hits(self, call: str, place: Store) -> bool:
+            self.calls += call == "delete_if"
+            return self.calls == 2 and call == "delete_if"
+
+    store.fault = Second()
+    with pytest.raises(StoreUnavailableError):
+        apply(plan, Stores(store), **word)
+    with pytest.raises(PlanError, match="a rollback of this checkpoint was interrupted") as told:
+        make_fence(Stores(Store.open(str(checkpoint))))
+    assert "ckpt undo" in (told.value.hint or "")
+
+
+def test_what_another_change_has_closed_is_left_to_it(golden):
+    checkpoint = golden("agg-hdfs")
+    (checkpoint / "offsets/8").write_bytes(b"v2147483647\n" + _closing_text())
+    with pytest.raises(CheckpointClosedError):
+        make_fence(Stores(Store.open(str(checkpoint))))
+
+
+def _closing_text() -> bytes:
+    from airflow_provider_ckpt.codec.closing import CLOSING
+
+    return CLOSING.partition(b"\n")[2]
+
+
+def test_a_damaged_entry_is_named(golden):
+    checkpoint = golden("agg-hdfs")
+    (checkpoint / "offsets/7").write_text("garbage")
+    with pytest.raises(CheckpointError) as told:
+        make_fence(Stores(Store.open(str(checkpoint))))
+    assert told.value.name == "offsets/7"
+    assert json.dumps(told.value.message)
