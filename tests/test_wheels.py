@@ -63,7 +63,7 @@ def _build(name: str, target: Path) -> Wheel:
 
 def test_both_together_are_the_package_and_share_no_file(wheels):
     files = {str(path.relative_to(TREE)) for path in PACKAGE.rglob("*") if path.is_file()}
-    pages = {f"{PACKAGE.name}/symptoms/pages/{path.name}" for path in (TREE / "docs/runbook").iterdir()}
+    pages = {f"{PACKAGE.name}/explain/pages/{path.name}" for path in (TREE / "docs/runbook").iterdir()}
     ours = {name for name in files if "__pycache__" not in name} | pages
     command, provider = set(wheels[COMMAND].files), set(wheels[PROVIDER].files)
     assert command | provider == ours

@@ -149,19 +149,7 @@ def _load_all() -> None:
         importlib.import_module(name)
 
 
-_ROOMS = {
-    "backup",
-    "change",
-    "checks",
-    "fence",
-    "repartition",
-    "report",
-    "reset",
-    "rollback",
-    "salvage",
-    "sink_repair",
-    "source_changes",
-}
+_ROOMS = {"backup", "change", "changes", "checks", "report", "sources"}
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from __future__ import annotations
 from tests.explain.spark_catalogue import spark_names
 from tests.package import PACKAGE
 
-FILE = PACKAGE / "symptoms/other_conditions.txt"
+FILE = PACKAGE / "explain/other_conditions.txt"
 
 
 def main() -> None:
