@@ -149,8 +149,8 @@ sparks: java $(EARLIER:%=.venv-spark-%/.ready) ## A keyed aggregation through ev
 ends: java postgres .kafka/.ready light provider ## The tests without Spark on both ends of the supported ranges of Python and Airflow
 	sh tests/ends.sh
 
-docs: $(READY) ## The documentation as a site, in site/; a broken link or anchor ends it
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --clean
+docs: $(READY) ## The documentation as a site, in site/, with docs/api.md and docs/json.md, which it makes; a broken link or anchor ends it
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --clean
 
 docs-run: $(READY) java .kafka/.ready .kafka-connector/.ready ## Every code block of the pages, run as a reader would
 	$(BIN)/python -m tests.docs.blocks
@@ -196,4 +196,4 @@ provider: wheels $(READY) ## The provider's wheel in an environment of Airflow a
 	$(BIN)/python -m tests.provider dist/spark_ckpt-*.whl dist/airflow_provider_ckpt-*.whl --constraint $(CURDIR)/constraints.txt
 
 clean: ## Remove what make has made
-	rm -rf $(VENV) .venv-* .kafka .kafka-connector .s3 .s3a dist site .mypy_cache .ruff_cache .pytest_cache .coverage .import_linter_cache .hypothesis
+	rm -rf $(VENV) .venv-* .kafka .kafka-connector .s3 .s3a dist site docs/api.md docs/json.md .mypy_cache .ruff_cache .pytest_cache .coverage .import_linter_cache .hypothesis

@@ -28,7 +28,7 @@ OF_FILES = {
     "docs": ("test_docs.py", "test_words.py", "test_api.py", "test_json_documents.py", "docs", "cli/test_reference.py"),
     "dags": ("airflow", "docs", "test_words.py"),
     "docker": ("test_compose.py", "test_dockerfile.py", "compose"),
-    "packaging": ("test_wheels.py",),
+    "packaging": ("test_wheels.py", "docs/test_site.py"),
 }
 #: Modules that others load by a name, or run in a process of their own.
 LOADED = {

@@ -53,10 +53,6 @@ def test_dags_import_public_names_alone():
             assert PUBLIC.fullmatch(module), f"{path.name}: {line}"
 
 
-def test_the_page_is_what_the_code_says():
-    assert api_page.PAGE.read_text() == api_page.page(), "run: python -m tests.api_page"
-
-
 def test_the_page_has_the_members_of_classes_and_refers_to_no_entry_that_it_lacks():
     page = api_page.page()
     store, view = (page.partition(f"## {name}\n")[2].partition("\n## ")[0] for name in ("Store", "CheckpointView"))

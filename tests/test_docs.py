@@ -19,10 +19,11 @@ from airflow_provider_ckpt.spark.audit import parser as audit_parser
 from tests import reference_page
 from tests.goldens import unpack
 from tests.package import PACKAGE
+from tests.pages import pages, text_of
 from tests.reference_page import CLASSES
 
 ROOT = PACKAGE.parent
-PAGES = sorted(path for path in (*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")))
+PAGES = pages()
 REFERENCE = (ROOT / "docs/reference.md").read_text()
 #: Files that commands in the documents read; those that they write are not there.
 READ = ("deploy.yaml", "plan.json", "accepted.json", "fleet.yaml")
@@ -36,7 +37,7 @@ def named(page: Path) -> str:
 def code_lines(page: Path) -> Iterator[str]:
     """Lines of code: those that are indented by four, and those between fences; continued lines are joined."""
     fenced, before = False, ""
-    for line in reference_page.written(page.read_text()).split("\n"):
+    for line in reference_page.written(text_of(page)).split("\n"):
         if line.startswith("```"):
             fenced = not fenced
         elif fenced or line.startswith("    "):
@@ -86,14 +87,14 @@ def slug(heading: str) -> str:
 
 @pytest.mark.parametrize("page", PAGES, ids=named)
 def test_relative_links_resolve(page):
-    for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text()):
+    for target in re.findall(r"\]\(([^)\s]+)\)", text_of(page)):
         if "://" in target:
             continue
         path, _, anchor = target.partition("#")
-        linked = page.parent / path if path else page
-        assert linked.exists(), target
+        linked = (page.parent / path).resolve() if path else page
+        assert linked in PAGES or linked.exists(), target
         if anchor:
-            headings = re.findall(r"^#+ (.+)$", linked.read_text(), re.MULTILINE)
+            headings = re.findall(r"^#+ (.+)$", text_of(linked), re.MULTILINE)
             assert anchor in map(slug, headings), target
 
 
@@ -103,7 +104,7 @@ def test_every_document_can_be_reached_from_the_readme():
     while ahead:
         page = ahead.pop()
         reached.add(page)
-        linked = {(page.parent / path).resolve() for path in re.findall(r"\]\(([^)#:\s]+\.md)", page.read_text())}
+        linked = {(page.parent / path).resolve() for path in re.findall(r"\]\(([^)#:\s]+\.md)", text_of(page))}
         ahead += linked - reached
     assert set(PAGES) - reached == set()
 
@@ -111,7 +112,7 @@ def test_every_document_can_be_reached_from_the_readme():
 @pytest.mark.parametrize("page", PAGES, ids=named)
 def test_an_item_of_a_list_begins_on_a_line_of_its_own(page):
     """Wrapped into the item before, it is shown as text with a star in it."""
-    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    text = re.sub(r"^```.*?^```", "", text_of(page), flags=re.MULTILINE | re.DOTALL)
     assert re.findall(r".{0,40}[.:;?!)`] \*\s+\S.{0,20}", text) == []
 
 
@@ -192,7 +193,7 @@ def test_no_document_names_an_option_that_no_command_has(page):
     known |= {name for action in audit_parser()._actions for name in action.option_strings}
     lines = (
         line
-        for line in page.read_text().split("\n")
+        for line in text_of(page).split("\n")
         if not re.search(r"python |pip |uvx |apt-get |rclone |docker |kafka-consumer-groups ", line)
     )
     assert {name for line in lines for name in re.findall(r"(?<![\w-])--[a-z][a-z-]*\b(?!-)", line)} - known == set()

@@ -1,4 +1,4 @@
-"""The contract of JSON: every document that a command prints or a file holds is what its type says, and so is the page."""
+"""The contract of JSON: every document that a command prints or a file holds is what its type says."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from airflow_provider_ckpt.documents import ErrorDocument, backups, changes, fil
 from airflow_provider_ckpt.fleet.changes import Known, parse_known
 from airflow_provider_ckpt.restart.bookmark import bookmark_from_dict
 from tests.goldens import unpack
-from tests.json_documents import PAGE, PRINTED_BY, keys, page, problems
+from tests.json_documents import PRINTED_BY, keys, problems
 from tests.kafka_query import KafkaQuery
 
 #: Commands in order, and the type of what they print; ``{}`` is a directory with a checkpoint, ``{plan}`` a plan's id.
@@ -125,10 +125,6 @@ def test_a_file_holds_what_its_type_says(printed, name):
 ])  # fmt: skip
 def test_the_comparison_finds_what_is_wrong(value, wrong):
     assert any(wrong in problem for problem in problems(value, ErrorDocument))
-
-
-def test_the_page_is_what_the_types_say():
-    assert PAGE.read_text() == page(), "run: python -m tests.json_documents"
 
 
 @pytest.mark.parametrize("kind", [kind for _, kind in PRINTED])

@@ -34,6 +34,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from textwrap import dedent
 
+from tests.pages import MADE, pages, text_of
+
 ROOT = Path(__file__).parents[2]
 #: What the comments may say.
 NOTES = ("exit codes", "not run", "only made", "output of", "before", "file", "run by", "picture", "made by")
@@ -51,8 +53,8 @@ WAYS = {
 #: The commands of the runbook want a checkpoint with the symptom: test_docs.py parses them, and they are not run as they
 #: are there. tests/explain/produced carries out those that the findings print for the symptoms that it can produce.
 OF_A_SYMPTOM = "parsed alone"
-#: Pages that a generator writes, and a test compares.
-GENERATED = ("docs/api.md", "docs/json.md")
+#: Pages that are made from the code.
+GENERATED = {str(page.relative_to(ROOT)) for page in MADE}
 _NOTE = re.compile(rf"\s*<!-- ({'|'.join(NOTES)}): (.+?) -->\s*")
 _PROGRAM = re.compile(r"(?:[A-Z_]+=\S+ )?(?:ckpt|pip|uvx|make|airflow|eval|python)\b|AIRFLOW_CONN_\w+=")
 
@@ -79,14 +81,9 @@ class Block:
         return f"{self.page}:{self.line}"
 
 
-def pages() -> list[Path]:
-    """All pages for readers."""
-    return [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("**/*.md"))]
-
-
 def blocks_of(page: Path, text: str | None = None) -> list[Block]:
     """The code blocks of a page, in order; ``text`` is in place of what the file has."""
-    return list(_find(str(page.relative_to(ROOT)), (text or page.read_text()).split("\n")))
+    return list(_find(str(page.relative_to(ROOT)), (text or text_of(page)).split("\n")))
 
 
 def script_of(block: Block) -> str:

@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.docs.blocks import ROOT, Block, blocks_of, counts, pages, script_of, way_of
+from tests.docs.blocks import ROOT, Block, blocks_of, counts, script_of, way_of
 from tests.docs.shell import commands_of, said, shows
+from tests.pages import pages
 
 BLOCKS = [block for page in pages() for block in blocks_of(page)]
 #: Few: each has a reason, and most name the test that runs the like of it.

@@ -13,8 +13,9 @@ import pytest
 
 from tests.airflow.conftest import read_run, run
 from tests.docs import shell
-from tests.docs.blocks import Block, blocks_of, is_of_airflow, pages
+from tests.docs.blocks import Block, blocks_of, is_of_airflow
 from tests.docs.lake import Lake
+from tests.pages import pages
 
 pytestmark = [pytest.mark.airflow, pytest.mark.exhaustive]
 OF_AIRFLOW = [block for page in pages() for block in blocks_of(page) if is_of_airflow(block)]

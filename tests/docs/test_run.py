@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.blocks import ROOT, WAYS, Block, blocks_of, pages, script_of, way_of
+from tests.docs.blocks import ROOT, WAYS, Block, blocks_of, script_of, way_of
 from tests.docs.lake import Lake
 from tests.docs.reader import Reader
+from tests.pages import pages
 
 #: The ways of blocks that a reader runs.
 RUN = {WAYS["sh"], WAYS["python"], WAYS["yaml"]}

@@ -1,17 +1,25 @@
-"""The site reads lists as GitHub does."""
+"""The site reads lists as GitHub does, and has the pages that are made from the code."""
 
 from __future__ import annotations
 
 import importlib.util
+from types import ModuleType
 
 import pytest
 
-from tests.docs.blocks import ROOT
+from tests.pages import MADE, ROOT
 
-SPEC = importlib.util.spec_from_file_location("site_lists", ROOT / "packaging/site_lists.py")
-assert SPEC and SPEC.loader
-site_lists = importlib.util.module_from_spec(SPEC)
-SPEC.loader.exec_module(site_lists)
+
+def hook(name: str) -> ModuleType:
+    """A hook of mkdocs, which is no module of a package."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / f"packaging/{name}.py")
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+site_lists, site_pages = hook("site_lists"), hook("site_pages")
 
 
 @pytest.mark.parametrize(
@@ -38,3 +46,15 @@ def test_the_name_of_a_condition_breaks_behind_its_underscores_alone():
     style = (ROOT / "docs/site.css").read_text()
     assert ".md-typeset td code" in style and "word-break: normal" in style
     assert "site.css" in (ROOT / "mkdocs.yml").read_text()
+
+
+def test_the_pages_that_are_made_are_written_before_the_site_is_built(tmp_path):
+    site_pages.on_pre_build({"docs_dir": str(tmp_path)})
+    written = {path.name: path.read_text() for path in tmp_path.iterdir()}
+    assert written == {page.name: make() for page, make in MADE.items()}
+
+
+@pytest.mark.parametrize("page", MADE, ids=lambda page: page.name)
+def test_a_page_that_is_made_is_on_the_site_and_not_in_git(page):
+    assert f"      - {page.name}\n" in (ROOT / "mkdocs.yml").read_text()
+    assert f"/docs/{page.name}\n" in (ROOT / ".gitignore").read_text()
