@@ -122,6 +122,7 @@ def sources(walk: Walk) -> None:
         words += ["--operator", name]
 
     def then() -> None:
+        walk.earlier = (walk.world.committed(), walk.world.readers)
         walk.world.readers = tuple(new)
         walk.write(1)
 
@@ -145,6 +146,8 @@ def salvage(walk: Walk) -> None:
         walk.world.cut(newest(walk.checkpoint, "offsets"))
         if walk.committed() < walk.world.committed():  # the commit alone was given up
             walk.world.in_flight = walk.world.committed()
+        if walk.earlier and newest(walk.checkpoint, "offsets") < walk.earlier[0]:
+            walk.world.readers, walk.earlier = walk.earlier[1], None
         if walk.committed() < last - 3:  # the newest file of a source may be older by batches without data
             raise WrongError(f"batch {last} is torn alone, and what was salvaged ends with {walk.committed()}")
 

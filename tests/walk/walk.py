@@ -107,6 +107,8 @@ class Walk:
     topics: dict[int, str] = field(default_factory=dict)
     output: Path | None = None
     last: tuple[str, str] | None = None
+    #: The batch after which the sources were changed last, and the readers before that.
+    earlier: tuple[int, tuple[Reader, ...]] | None = None
     _readers: int = 0
     _turns: Counter[str] = field(default_factory=Counter)
 

@@ -207,7 +207,12 @@ class _Salvage:
             effects=(effect,),
             sink_log=sink_log,
             notes=notes,
-            warnings=(*unjudged(found), *self._empty_directories(found), *unknown_warnings(self._view)),
+            warnings=(
+                *unjudged(found),
+                *self._empty_directories(found),
+                *self._changed_sources(tree.last),
+                *unknown_warnings(self._view),
+            ),
             backup=(root.location, way.backup_id) if root is not None and way.backup_id else None,
         )
         plan = require_no_worse(replace(plan, trigger=wish.trigger), self._view, found.after)
@@ -246,6 +251,17 @@ class _Salvage:
                 f"{len(names)} directories are in the place of files and are removed, with what is in them, which is "
                 f"kept for ckpt undo: {', '.join(names[:3])}."
             )
+
+    def _changed_sources(self, last: int) -> Iterator[str]:
+        """Changes of the sources of the query that are given up with the batches after ``last``."""
+        for record in journal.history(self._stores.checkpoint, self._stores.undo):
+            plan = record.plan
+            if plan.kind == "sources" and record.state == "applied" and plan.batch_id > last:
+                yield (
+                    f"The change of sources {plan.plan_id}, made after batch {plan.batch_id}, is given up with that "
+                    f"batch: start the query with the sources that it had before, or run ckpt sources again first. "
+                    "A query with other sources stops or reads the wrong positions."
+                )
 
     def _nothing(self, problems: dict[int, str]) -> BatchNotRestorableError:
         why = f": {why_nothing(problems)}" if problems else ", because no batch of it was committed"

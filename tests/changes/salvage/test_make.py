@@ -14,6 +14,8 @@ from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.undo.make import make_undo
 from airflow_provider_ckpt.changes.rollback.make import make_rollback
 from airflow_provider_ckpt.changes.salvage.make import make_salvage, make_salvage_again, make_salvage_with_report
+from airflow_provider_ckpt.changes.sources.make import make_source_change
+from airflow_provider_ckpt.changes.sources.request import parse_change
 from airflow_provider_ckpt.errors import BatchNotRestorableError, CheckpointClosedError
 from airflow_provider_ckpt.query.sink import Sink
 from airflow_provider_ckpt.storage.store import Store
@@ -313,3 +315,16 @@ def test_nothing_to_save_says_why(golden):
     with pytest.raises(BatchNotRestorableError, match="batch 7: offsets/6 is missing; batch 6") as caught:
         make_salvage(stores_of(path))
     assert "ckpt seed" in caught.value.hint
+
+
+def test_a_change_of_sources_that_is_given_up_is_told(golden):
+    """The entry of the batch before that which was changed has the sources of before."""
+    path = golden("two-sources")
+    stores = stores_of(path)
+    change = make_source_change(stores, parse_change(["0=0", "1=1", "2=new"], []), sink=KAFKA)
+    apply(change, stores, **WORD)
+    assert make_salvage(stores, sink=KAFKA).warnings == ()
+    drop(path / "offsets" / str(change.batch_id))
+    plan = make_salvage(stores, sink=KAFKA)
+    assert plan.batch_id < change.batch_id
+    assert any(f"The change of sources {change.plan_id}" in warning for warning in plan.warnings)
