@@ -29,7 +29,7 @@ from airflow_provider_ckpt.errors import MalformedEntryError
 
 
 class Encodable(Protocol):
-    """What every decoded value can do."""
+    """Every decoded value has this method."""
 
     def encode(self) -> bytes:
         """The bytes as Spark writes them; the original ones for a value that was decoded."""

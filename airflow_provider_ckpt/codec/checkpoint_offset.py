@@ -67,7 +67,7 @@ def decode(value: Any) -> Mapping[str, CheckpointPosition]:
 
 
 def fits(value: Any) -> bool:
-    """Whether parsed JSON is an offset of this source. Raises ValueError, which says why not."""
+    """True if parsed JSON is an offset of this source. Raises ValueError, which says why not."""
     return decode(value) is not None
 
 

@@ -34,7 +34,7 @@ class HadoopChecksum:
         return cls(tuple(zlib.crc32(data[at : at + BYTES_PER_CHECKSUM]) for at in chunks))
 
     def fits_size(self, size: int) -> bool:
-        """Whether a file of so many bytes has so many checksums."""
+        """True if a file of this size has this number of checksums."""
         return len(self.checksums) == -(-size // self.bytes_per_checksum)
 
     def matches_chunks(self, chunks: Iterable[bytes]) -> bool:
@@ -50,7 +50,7 @@ class HadoopChecksum:
         return self.checksums[at:] == ((zlib.crc32(rest),) if rest else ())
 
     def matches(self, data: bytes) -> bool:
-        """Whether the bytes are those that were summed."""
+        """True if these bytes have the recorded checksums."""
         step = self.bytes_per_checksum
         return self.checksums == tuple(zlib.crc32(data[at : at + step]) for at in range(0, len(data), step))
 
@@ -61,7 +61,7 @@ class HadoopChecksum:
 
 
 def is_hadoop(data: bytes) -> bool:
-    """Whether Hadoop uses these bytes as a checksum file; it does when they are cut after the header."""
+    """True if Hadoop takes these bytes for a checksum file, which it does even if they end after the header."""
     return len(data) >= 8 and data.startswith(_MAGIC)
 
 
@@ -96,7 +96,7 @@ class SparkChecksum(Verbatim):
     creator: Any = None
 
     def fits_size(self, size: int) -> bool:
-        """Whether a file of so many bytes can be the one that was summed."""
+        """True if the file that was summed can have this size."""
         return size == self.main_file_size
 
     def matches_chunks(self, chunks: Iterable[bytes]) -> bool:
@@ -107,7 +107,7 @@ class SparkChecksum(Verbatim):
         return size == self.main_file_size and crc == self.value % 2**32
 
     def matches(self, data: bytes) -> bool:
-        """Whether the bytes are those that were summed."""
+        """True if these bytes have the recorded checksum."""
         return self.matches_chunks([data])
 
     def _serialise(self) -> bytes:

@@ -26,7 +26,7 @@ StateUniqueIds = Mapping[int, tuple[tuple[str, ...], ...]]
 
 @dataclass(frozen=True, slots=True)
 class SinkMetadataInfo:
-    """What version 3 records of a sink (``SinkMetadataInfo``). ``commit_offset`` is ``-`` when the sink has none."""
+    """The record of a sink in version 3 (``SinkMetadataInfo``). ``commit_offset`` is ``-`` when the sink has none."""
 
     sink_name: str
     commit_offset: str

@@ -14,12 +14,12 @@ _MOST_BYTES = 8 << 20
 
 
 def is_empty(line: str) -> bool:
-    """Whether a line has blanks and control characters alone."""
+    """True if a line consists of blanks and control characters only."""
     return line[:1] <= " " and not jvm_text.trim(line)
 
 
 def without_empty_lines(text: str) -> Iterator[str]:
-    """What a text may be without its empty lines: first with its second line, which a continuous query leaves empty."""
+    """Yield the text without its empty lines: first with line 2 kept, which a continuous query leaves empty."""
     lines = list(jvm_text.lines_of(text))
     empty = {number for number, line in enumerate(lines) if is_empty(line)}
     for gone in dict.fromkeys((frozenset(empty - {1}), frozenset(empty))):

@@ -177,15 +177,15 @@ class Fields:
         return self._fields.get(key)
 
     def has(self, key: str) -> bool:
-        """Whether the field is there and not null."""
+        """True if the field exists and is not null."""
         return self._get(key) is not None
 
     def is_null(self, key: str) -> bool:
-        """Whether the field is there, and null."""
+        """True if the field exists and is null."""
         return key in self._fields and self._get(key) is None
 
     def is_empty_list(self, key: str) -> bool:
-        """Whether the field is ``[]``, which json4s takes for an empty map."""
+        """True if the field is ``[]``, which json4s takes for an empty map."""
         return bool(self._get(key) == [])
 
     def error(self, key: str, problem: str) -> MalformedEntryError:

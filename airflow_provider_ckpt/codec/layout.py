@@ -119,7 +119,7 @@ class Sidecar:
 
 @dataclass(frozen=True, slots=True)
 class Temporary:
-    """What Spark, or this package, leaves when it is killed while it writes; nothing reads it again.
+    """A file that Spark, or this package, leaves when it is killed while it writes; nothing reads it again.
 
     It begins with a dot and ends with ``.tmp``; where Spark does not write itself, its name also holds a UUID.
     """
@@ -161,7 +161,7 @@ _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 @lru_cache(_MOST_NAMES)
 def parse(name: str) -> Place:
-    """What is at a name, which is relative to the checkpoint location and has no leading slash."""
+    """Classify a name, which is relative to the checkpoint location and has no leading slash."""
     directory, _, base = name.rpartition("/")
     if base.startswith(".") or base.endswith(".crc"):
         return _parse_sidecar(directory, base)
@@ -287,7 +287,7 @@ def initial_offset_file(source_id: str) -> str:
 
 
 def is_offset_entry(name: str) -> bool:
-    """Whether a name is that of an entry of the offset log."""
+    """True if a name is that of an entry of the offset log."""
     return name.startswith(f"{OFFSETS}/") and isinstance(parse(name), LogEntry)
 
 

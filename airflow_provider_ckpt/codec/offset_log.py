@@ -36,7 +36,7 @@ MAX_SOURCES = 1_000
 
 @dataclass(frozen=True, slots=True)
 class SourceMetadataInfo:
-    """What version 2 records of a source (``SourceMetadataInfo``)."""
+    """The record of a source in version 2 (``SourceMetadataInfo``)."""
 
     source_id: str
     provider_name: str
@@ -110,7 +110,7 @@ class OffsetSeq(Verbatim):
 
     @property
     def empty_lines(self) -> tuple[int, ...]:
-        """Which lines of the file, counted from 1, are empty although Spark leaves none so.
+        """Numbers of the lines, counted from 1, that are empty although Spark leaves none so.
 
         Version 1 counts each of them after the second as a source, and takes an empty second line for the metadata,
         which is a source then. Version 2 has no such lines. One source alone may have an offset without a text.
@@ -196,7 +196,7 @@ def _decode_offsets(lines: Iterator[str], version: int, name: str) -> tuple[tupl
 
 
 def _is_metadata(text: str) -> bool:
-    """Whether the line of a source is the line that Spark writes before it."""
+    """True if the line of a source is the metadata line, which Spark writes before the sources."""
     if f'"{_WATERMARK}"' not in text or f'"{_TIMESTAMP}"' not in text:
         return False
     try:

@@ -47,7 +47,7 @@ def names(built_in: Iterable[str]) -> tuple[str, ...]:
 
 
 def refused(built_in: Iterable[str]) -> tuple[str, ...]:
-    """What was registered and is never used: a sentence for each."""
+    """One sentence for each registration that is never used."""
     usable = names(built_in)
     return tuple(
         f"{_whose(points)} registers the source type {name!r:.60}, which is not used: it is a type of ckpt itself, or "
@@ -114,7 +114,7 @@ def _guarded(kind: SourceKind) -> SourceKind:
 
 
 def _are_positions(found: Any) -> bool:
-    """Whether positions can be compared. Raises TypeError, which says what they are, for others."""
+    """True if positions can be compared. Otherwise raises TypeError, which says what was found."""
     if isinstance(found, Mapping) and all(
         isinstance(partition, str) and isinstance(at, tuple) and at and all(type(number) is int for number in at)
         for partition, at in found.items()

@@ -1,4 +1,4 @@
-"""What is known of the offsets of one kind of source."""
+"""The contract that the offsets of one source type fulfil."""
 
 from __future__ import annotations
 
@@ -56,15 +56,15 @@ class SourceKind:
 
 
 def is_long(value: Any) -> bool:
-    """Whether parsed JSON is a number of Java's ``long``."""
+    """True if parsed JSON is a number in the range of Java's ``long``."""
     return type(value) is int and LONG_MIN <= value <= LONG_MAX
 
 
 def has_longs(value: Any, *keys: str) -> bool:
-    """Whether parsed JSON is an object with such a number at each key."""
+    """True if parsed JSON is an object with such a number at each key."""
     return isinstance(value, dict) and all(is_long(value.get(key)) for key in keys)
 
 
 def is_flag(value: Any, key: str) -> bool:
-    """Whether the object has true or false at a key, or does not have it: Java then reads false."""
+    """True if the object has true or false at a key, or lacks the key, which Java reads as false."""
     return type(value.get(key, False)) is bool

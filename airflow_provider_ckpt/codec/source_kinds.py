@@ -211,7 +211,7 @@ KINDS = SourceKinds(_BUILT_IN)
 
 
 def unknown_kind(name: str) -> str:
-    """What to say of a name that is none of a kind."""
+    """Error message for a name that is not a known source type."""
     return f"unknown source type {name!r:.60}; the known types are {', '.join(sorted(KINDS))}"
 
 

@@ -1,4 +1,4 @@
-"""What sources and the file sink keep in logs of their own.
+"""Logs that sources and the file sink keep of their own.
 
 * ``sources/<id>/<n>`` of a file source (``FileStreamSourceLog``) and ``_spark_metadata/<n>`` of a file sink
   (``FileStreamSinkLog``): a version line, then one JSON object a file. Every tenth entry is compacted: ``9.compact``

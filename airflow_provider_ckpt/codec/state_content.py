@@ -1,4 +1,4 @@
-"""Whether a state file is whole: a delta, a snapshot, a changelog, each from its first byte to its end marker.
+"""Checks that a state file (delta, snapshot or changelog) is whole, from its first byte to its end marker.
 
 All three are one compressed stream. What is in it ends with the int -1 in place of a key's length, or, in changelogs
 that know column families (``v2``, and ``v4`` of state checkpoint format 2), with the record type 0.
@@ -38,14 +38,14 @@ _MAGIC = {"lz4": b"LZ4Block", "lzf": b"ZV", "snappy": b"\x82SNAPPY\0", "zstd": b
 
 
 def problem_of_start(data: bytes, codec: str) -> str | None:
-    """Whether a file begins as one that a codec has written; see :func:`problem_of`."""
+    """Say what is wrong with the first bytes of a file for its codec; None if nothing is (see :func:`problem_of`)."""
     if not data:
         return "empty"
     return None if data.startswith(_MAGIC[codec]) else f"not a {codec} stream, which is the codec of the offset log"
 
 
 def problem_of(data: bytes, codec: str, decompressors: Mapping[str, Decompress]) -> str | None:
-    """What is wrong with a delta, snapshot or changelog, in words that follow "is"; None when it is whole.
+    """Say what is wrong with a delta, snapshot or changelog, in words that follow "is"; None when it is whole.
 
     Args:
         data: The whole file.
@@ -67,7 +67,7 @@ def problem_of(data: bytes, codec: str, decompressors: Mapping[str, Decompress])
 
 
 def holds_nothing(data: bytes, codec: str, decompressors: Mapping[str, Decompress]) -> bool:
-    """Whether a whole delta, snapshot or changelog names no key; False where it cannot be unpacked.
+    """True if a whole delta, snapshot or changelog names no key; False if it cannot be unpacked.
 
     Args:
         data: The whole file.
@@ -85,7 +85,7 @@ def holds_nothing(data: bytes, codec: str, decompressors: Mapping[str, Decompres
 
 
 def problem_of_blocks(pieces: Iterable[bytes], codec: str) -> str | None:
-    """What is wrong with a large file, as far as the headers of its blocks tell; see :func:`problem_of`.
+    """Say what is wrong with a large file, judged by the headers of its blocks; see :func:`problem_of`.
 
     Args:
         pieces: The file, a piece at a time.

@@ -1,4 +1,4 @@
-"""What a state file says about the other files that it needs.
+"""References of a state file to the other files that it needs.
 
 * A RocksDB ``V.zip`` names the SST and log files that it refers to (``RocksDBCheckpointMetadata``).
 * A RocksDB ``V_<id>.changelog`` of state checkpoint format 2 begins with its lineage: version and id of the state files

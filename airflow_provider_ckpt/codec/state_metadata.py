@@ -1,4 +1,4 @@
-"""What a stateful operator says of itself (Spark's ``OperatorStateMetadata``, versions 1 and 2).
+"""Metadata of a stateful operator (Spark's ``OperatorStateMetadata``, versions 1 and 2).
 
 Version 1 is one file, ``state/<op>/_metadata/metadata``; version 2 (transformWithState, join state format 3) one file a
 run, ``state/<op>/_metadata/v2/<batch>``, and it names its schema files by absolute path.

@@ -12,7 +12,7 @@ from airflow_provider_ckpt.codec.source_kind import Positions, SourceKind
 
 
 class PartitionAdvance(NamedTuple):
-    """What was read of one source partition.
+    """The positions between which one source partition was read.
 
     Args:
         partition: Its name.
@@ -61,7 +61,7 @@ class TypedOffset:
 
     @property
     def is_in_first_snapshot(self) -> bool:
-        """Whether the source still reads what the table held when the query began."""
+        """True while the source still reads the rows that the table held when the query began."""
         return self.kind.in_first_snapshot(self.value)
 
     @property
@@ -132,7 +132,7 @@ class TypedOffset:
         return self._why_no_order(other) or next(iter(self._unknown(other).values()), None)
 
     def has_reached(self, target: TypedOffset) -> bool:
-        """Whether every partition of the target is at the target's position or past it.
+        """True if every partition of the target is at the target's position or past it.
 
         Partitions that the target does not name do not count. Raises ValueError when the two have no order.
         """
@@ -142,7 +142,7 @@ class TypedOffset:
         return all(order in (Order.SAME, Order.AFTER, Order.HERE_ALONE) for order in orders.values())
 
     def has_passed(self, limit: TypedOffset) -> bool:
-        """Whether a partition of the limit is past the limit's position, or may be.
+        """True if a partition of the limit is past the limit's position, or may be.
 
         Partitions that one of the two does not name do not count. Raises ValueError when the two have no order.
         """
@@ -161,7 +161,7 @@ class TypedOffset:
         return {item.partition: item.advanced for item in self.advanced_since(earlier)}
 
     def advanced_since(self, earlier: TypedOffset | None) -> tuple[PartitionAdvance, ...]:
-        """What was read of each source partition after an earlier offset up to this one.
+        """Advance of each source partition from an earlier offset to this one.
 
         Without an earlier offset it counts from where the source begins. A partition that the earlier offset lacks
         counts from there as well, or from 0.

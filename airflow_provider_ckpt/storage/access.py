@@ -38,7 +38,7 @@ class Access:
         return self.mode >> 3 & 0o7 if self.group == group else self.mode & 0o7
 
     def serves(self, other: Access, *, wanted: int = _READ_WRITE) -> bool:
-        """Whether the owner of another file, its group and all others may do with this one what they may with that.
+        """True if this file grants its owner, its group and all others at least what another file grants its own.
 
         Args:
             other: The other file.
@@ -52,7 +52,7 @@ class Access:
         )
 
     def can_be_read_by(self, other: Access) -> bool:
-        """Whether the owner of another file, in the group of that file, may read this one."""
+        """True if the owner of another file, in the group of that file, may read this one."""
         return bool(self.bits_for(other.owner, other.group) & _READ)
 
 
@@ -62,7 +62,7 @@ access = lru_cache(maxsize=1_024)(Access)
 
 @dataclass(frozen=True, slots=True)
 class Attributes:
-    """What a file of a disk has beside its content.
+    """Attributes that a file on a disk has besides its content.
 
     Args:
         access: Owner, group and mode.

@@ -54,7 +54,7 @@ class AsyncStore(Store):
             return self._whole(name, data, most)
 
     def at(self, location: str) -> AsyncStore:
-        """See :meth:`Store.at`."""
+        """Open the store at a location; see :meth:`Store.at`."""
         store = super().at(location)
         return AsyncStore(store.fs, store.root, store.location, store.calls)
 
@@ -77,7 +77,7 @@ def _session(fs: Any) -> Any:
 
 @cache
 def _descriptions() -> Any:
-    """What botocore knows of S3, 10 MB, once for all sessions."""
+    """Load botocore's description of S3 (10 MB) once for all sessions."""
     from botocore.session import Session
 
     loader = Session().get_component("data_loader")

@@ -1,4 +1,4 @@
-"""What a driver raises, as one of our errors."""
+"""Turns the exceptions of a driver into our errors."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _TRANSIENT = {
 
 
 def typed_error(error: Exception, said: str, place: dict[str, Any], *, is_local: bool) -> CheckpointError:
-    """What is raised instead of an error of a driver.
+    """Return our error for an exception of a driver.
 
     Args:
         error: What the driver raised.
@@ -57,7 +57,7 @@ def typed_error(error: Exception, said: str, place: dict[str, Any], *, is_local:
 
 
 def _is_there_already(error: OSError) -> bool:
-    """Whether a server that speaks S3 has refused to create an object: no other write here has a condition.
+    """True if an S3 server refused to create an object because it exists: no other write here has a condition.
 
     AWS also says which condition failed, and s3fs waits for that; other servers give the code alone.
     """

@@ -1,4 +1,4 @@
-"""What the drivers of fsspec do not agree on."""
+"""Differences between the drivers of fsspec."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def driver_of(location: str, options: Mapping[str, Any]) -> tuple[FileSystem, st
 
 
 def finds_at_once(fs: FileSystem) -> bool:
-    """Whether a driver lists all that is below a prefix by one request for each 1,000 keys."""
+    """True if a driver lists everything below a prefix with one request for each 1,000 keys."""
     from fsspec.asyn import AsyncFileSystem
 
     return isinstance(fs, AsyncFileSystem) and type(fs)._find is not AsyncFileSystem._find  # noqa: SLF001  # whether a driver has its own is seen nowhere else
 
 
 def marks_a_directory(info: Mapping[str, Any]) -> bool:
-    """Whether an object of a listing is the mark of an empty directory, as Hadoop's S3 driver writes them."""
+    """True if a listed object is a marker of an empty directory, as Hadoop's S3 driver writes them."""
     return info["type"] == "file" and str(info["name"]).endswith("/") and not info["size"]
 
 
@@ -114,7 +114,7 @@ _S3_VERSION = "?versionId="
 
 
 def is_nameable(name: str, fs: FileSystem) -> bool:
-    """Whether a driver can be asked for a name inside a location, and takes it for nothing else."""
+    """True if a driver accepts a name inside a location and does not read it as the name of something else."""
     return is_name(name) and not is_foreign(name, fs)
 
 
@@ -125,7 +125,7 @@ def unreachable(directories: Iterable[str], fs: FileSystem) -> dict[str, StoredO
 
 
 def is_foreign(name: str, fs: FileSystem) -> bool:
-    """Whether a driver would take a name for that of something else."""
+    """True if a driver would read a name as the name of something else."""
     if "\\" in name and _BACKSLASHES.isdisjoint(protocols(fs)):
         return True
     return _S3_VERSION in name and "s3" in protocols(fs)
@@ -137,14 +137,14 @@ def is_folder_marker(info: Mapping[str, Any]) -> bool:
 
 
 def service(fs: FileSystem) -> tuple[object, ...]:
-    """What tells apart two storages in which a path may mean two things."""
+    """Key that differs between two storages in which the same path may mean two things."""
     options = fs.storage_options
     own = (options.get(name) for name in ("endpoint_url", "client_kwargs", "account_name", "host"))
     return (*protocols(fs), *map(str, own))
 
 
 def split(infos: Iterable[Mapping[str, Any]], prefix: str, fs: FileSystem) -> tuple[dict[str, StoredObject], list[str]]:
-    """What a driver has listed below a prefix: the objects by name, and the directories.
+    """Split a driver's listing below a prefix into the objects by name, and the directories.
 
     An object whose name no location can hold is there as unreachable, and a directory by its name.
     """
@@ -160,7 +160,7 @@ def split(infos: Iterable[Mapping[str, Any]], prefix: str, fs: FileSystem) -> tu
 
 
 def is_itself(info: Mapping[str, Any], path: str, fs: FileSystem) -> bool:
-    """Whether what a driver has listed of a path is the path itself. S3 has directories without a name below one."""
+    """True if a driver's listing of a path describes the path itself. S3 has directories without a name below one."""
     if info["type"] == "directory" and "s3" in protocols(fs):
         return str(info["name"]) == path
     return str(info["name"]).strip("/") == path.strip("/")

@@ -47,7 +47,7 @@ class _HeldDisk(LocalDisk):
         )
 
     def holds(self, path: str) -> bool:
-        """Whether a path may be read, all its links followed."""
+        """True if a path may be read, with all its links followed."""
         return all(any(is_inside(limit, path) for limit in group) for group in self.groups)
 
 
@@ -58,7 +58,7 @@ class _HeldStore(Store):
     """
 
     def ls(self, directory: str = "", *, into_links: bool = True) -> tuple[dict[str, StoredObject], list[str]]:
-        """See :meth:`Store.ls`; a link that leads out is shown as one that leads to nothing."""
+        """List a directory (see :meth:`Store.ls`); a link that leads out is shown as one that leads to nothing."""
         self._require_held(self.root)
         objects, directories = super().ls(directory, into_links=into_links)
         for name, seen in objects.items():
@@ -67,7 +67,7 @@ class _HeldStore(Store):
         return objects, directories
 
     def exists(self) -> bool:
-        """See :meth:`Store.exists`."""
+        """True if the location exists; raises where its root leads out (see :meth:`Store.exists`)."""
         self._require_held(self.root)
         return super().exists()
 

@@ -44,7 +44,7 @@ class LocalDisk:
         self.storage_options = dict(storage_options or {})
 
     def exists(self, path: str) -> bool:
-        """Whether there is anything at a path."""
+        """True if there is anything at a path."""
         return os.path.exists(path)  # noqa: PTH110  # pathlib raises where nobody may read
 
     def cat_file(self, path: str, start: int, end: int) -> bytes:
@@ -176,12 +176,12 @@ def link_to_nowhere(path: str) -> str | None:
 
 
 def is_below_link(root: str, path: str) -> bool:
-    """Whether a link is between a location and what is at a path below it, the last part of the path included."""
+    """True if there is a link between a location and a path below it, the last part of the path included."""
     return os.path.realpath(path) != os.path.realpath(root) + path[len(root) :].rstrip("/")
 
 
 def is_inside(root: str, path: str) -> bool:
-    """Whether a path, all its links followed, is a location or below it. It is asked for every file of a backup."""
+    """True if a path is a location or below it, with all links followed. It is asked for every file of a backup."""
     real_root, real_path = os.path.realpath(root), os.path.realpath(path)
     return real_path == real_root or real_path.startswith(real_root.rstrip("/") + "/")
 
@@ -280,7 +280,7 @@ def _temporary_of(target: Path) -> Path:
 
 
 class _OfThread(threading.local):
-    """What each thread copies with: a buffer and a random name for each file would cost more than the copy."""
+    """Each thread's buffer and random name for copies: making them for each file would cost more than the copy."""
 
     def __init__(self) -> None:
         self.buffer = memoryview(bytearray(CHUNK_BYTES))

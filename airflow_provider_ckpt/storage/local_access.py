@@ -39,7 +39,7 @@ def attributes_of(path: str | int) -> Attributes:
 
 
 def attributes_to_be(path: str) -> Attributes | None:
-    """What a file is to have when it is written: as the one in whose place it comes, or the newest beside it.
+    """Attributes that a new file is to have: those of the file it replaces, or of the newest file beside it.
 
     None where there is nothing to go by.
     """
@@ -55,7 +55,7 @@ def attributes_to_be(path: str) -> Attributes | None:
 
 
 def attributes_in(directory: str) -> Attributes | None:
-    """What a file is to have that is alone in a directory; None where that is open to everybody. Raises OSError."""
+    """Attributes for the only file in a directory; None if that is open to everybody. Raises OSError."""
     seen = access_in(os.stat(directory))  # noqa: PTH116  # as above
     if seen.mode & modes.S_ISVTX:
         return None
@@ -159,7 +159,7 @@ def _access_of(path: str) -> Access | None:
 
 
 def _given(wanted: Access, above: Access) -> Access:
-    """What a file of this user has in the end that is to have something else."""
+    """Access that a file of this user can get when another access is wanted."""
     groups = {os.getegid(), *os.getgroups(), *([above.group] if above.mode & modes.S_ISGID else [])}
     group = wanted.group if wanted.group in groups else above.group if above.mode & modes.S_ISGID else os.getegid()
     return access(os.geteuid(), group, wanted.mode)
@@ -183,7 +183,7 @@ def _newest(directory: str, *, of_directories: bool) -> str:
 
 
 def _of_model(model: str, *more: str) -> Attributes:
-    """What something new takes from another one: access and its lists, neither a time nor what people note."""
+    """Attributes that a new file takes from a model: access and its lists, but no time and no notes of people."""
     has = attributes_of(model)
     kept = {name: value for name, value in has.extended.items() if name in (_ACL, *more)}
     return Attributes(has.access, kept)

@@ -1,4 +1,4 @@
-"""What only a disk of this machine has: links, empty directories, owners and modes. Elsewhere it is all nothing."""
+"""Properties that only a local disk has: links, empty directories, owners and modes. Elsewhere all are empty."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class OfDisks:
 
     @property
     def is_local(self) -> bool:
-        """Whether it is a directory of this machine."""
+        """True if the location is a directory of this machine."""
         raise NotImplementedError
 
     def _path(self, name: str) -> str:
@@ -45,7 +45,7 @@ class OfDisks:
     # --- links and directories ---------------------------------------------------------------------------------
 
     def is_link(self, name: str) -> bool:
-        """Whether a name is that of a symbolic link."""
+        """True if a name is that of a symbolic link."""
         return self.is_local and os.path.islink(self._path(name))  # noqa: PTH114  # a fleet asks for each directory
 
     def require_inside(self, name: str) -> None:
@@ -98,7 +98,7 @@ class OfDisks:
             return attributes_of(self._path(name))
 
     def attributes_to_be(self, name: str) -> Attributes | None:
-        """What a file gets by itself when it is written: what it has, or what the newest file beside it has."""
+        """Attributes that a file gets when it is written: its own, or those of the newest file beside it."""
         if not self.is_local:
             return None
         with self._errors(name):

@@ -73,7 +73,7 @@ def require_location(location: str) -> None:
 
 
 def other_name(location: str) -> str | None:
-    """What to write in place of a location that this package does not open under its name; None for any other."""
+    """Name to write instead of a location that this package does not open under its name; None for any other."""
     scheme = (_ONE_SLASH.match(location) or _SCHEME.match(location) or ("", "file"))[1].lower()
     if scheme in _NOT_OPENED:
         return _HINTS[scheme]
@@ -85,7 +85,7 @@ def other_name(location: str) -> str | None:
 
 
 def opening_error(error: Exception, location: str, options: Mapping[str, Any]) -> CheckpointError:
-    """What is raised instead of an error of a driver that could not be made."""
+    """Return our error for a driver that could not be made."""
     scheme = location.partition("://")[0].lower() if "://" in location else "file"
     said = scrub(" ".join(str(error).split())[:_LONGEST], secrets_of(location, options))
     place: dict[str, Any] = {"location": scrub(location), "hint": _HINTS.get(scheme)}

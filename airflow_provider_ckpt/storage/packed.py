@@ -174,7 +174,7 @@ class PackedObjects(Mapping[str, StoredObject]):
 
 
 def _is_odd(name: str) -> bool:
-    """Whether a slash does not divide a name into a directory and what is in it."""
+    """True if no slash divides a name into a directory and an entry of it."""
     return name.startswith("/") or name.endswith("/")
 
 

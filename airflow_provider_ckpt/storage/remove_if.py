@@ -55,14 +55,14 @@ def settle(aside: str) -> bool:
 
 
 def asides_in(directory: str) -> list[str]:
-    """What runs that were killed have left aside in a directory; nothing when there is no directory."""
+    """Names that killed runs have left aside in a directory; empty when there is no directory."""
     with suppress(FileNotFoundError, NotADirectoryError):
         return sorted(f"{directory}/{name}" for name in os.listdir(directory) if _ASIDE.match(name))  # noqa: PTH208  # names
     return []
 
 
 def is_aside(name: str, of: str) -> bool:
-    """Whether a name is that which an object got when it was renamed aside."""
+    """True if a name is the one that an object got when it was renamed aside."""
     directory, _, base = of.rpartition("/")
     at, _, aside = name.rpartition("/")
     match = _ASIDE.match(aside)

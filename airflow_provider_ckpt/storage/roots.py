@@ -36,13 +36,13 @@ class Root:
     conn_id: str | None = None
 
     def holds(self, location: str) -> bool:
-        """Whether a location that :func:`normalised` has made is this root or below it, links on a disk followed."""
+        """True if a location from :func:`normalised` is this root or below it, with links on a disk followed."""
         return _is_below(normalised(self.url), location)
 
 
 @dataclass(frozen=True, slots=True)
 class Roots:
-    """What is configured."""
+    """The configured roots."""
 
     all: tuple[Root, ...] = ()
 
@@ -87,7 +87,7 @@ class Roots:
                     yield location
 
     def hold(self, location: str) -> bool:
-        """Whether :meth:`root_of` finds a root."""
+        """True if :meth:`root_of` finds a root."""
         try:
             self.root_of(location)
         except OutsideRootsError:
@@ -116,7 +116,7 @@ def normalised(location: str) -> str:
 
 
 def _is_below(root: str, location: str) -> bool:
-    """Whether one location is another one or inside it, both in their normal form."""
+    """True if one location is another one or inside it, both in their normal form."""
     return f"{location.rstrip('/')}/".startswith(f"{root.rstrip('/')}/")
 
 
@@ -142,7 +142,7 @@ def _of_disk(location: str) -> str:
 
 
 def _is_ambiguous(name: str) -> bool:
-    """Whether a part of a path is no plain name, as it is or when it is decoded once more."""
+    """True if a part of a path is not a plain name, as it is or when decoded once more."""
     decoded = name
     for _ in range(4):
         if decoded in ("", ".", "..") or "/" in decoded or _REFUSED.search(decoded):

@@ -1,4 +1,4 @@
-"""What S3 does by itself: copies without bytes through here, removals of a certain object, lists and headers."""
+"""Features of S3 alone: copies on the server, removals of a certain object, lists and headers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Headers = Mapping[str, Any]
 
 
 def same_s3(fs: Any, other: Any) -> bool:
-    """Whether two file systems are one S3, reached in the same way."""
+    """True if two file systems are one S3, reached in the same way."""
     return "s3" in fs.protocol and "s3" in other.protocol and fs.storage_options == other.storage_options
 
 
@@ -48,7 +48,7 @@ def copy_in_s3(fs: Any, source: str, target: str, *, is_free: bool, size: int | 
 
 
 def headers_in_s3(fs: Any, path: str) -> Headers:
-    """What an object has beside its bytes that another one can be given: content type, metadata and tags.
+    """Headers of an object that another one can be given: content type, metadata and tags.
 
     Tags are asked for where S3 says that there are some; who may not read them gets none.
     """

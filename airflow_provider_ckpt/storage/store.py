@@ -104,7 +104,7 @@ class Store(OfDisks):
 
     @property
     def is_local(self) -> bool:
-        """Whether it is a directory of this machine."""
+        """True if the location is a directory of this machine."""
         return isinstance(self.fs, LocalDisk)
 
     def child(self, name: str) -> Store:
@@ -135,14 +135,14 @@ class Store(OfDisks):
         return os.path.realpath(self.root) if self.is_local else self.root
 
     def is_within(self, other: Store) -> bool:
-        """Whether it is another location, or is inside it, whatever links lead there."""
+        """True if this location is another one or inside it, with all links followed."""
         if self.is_local != other.is_local or service(self.fs) != service(other.fs):
             return False
         return f"{self.real_root.rstrip('/')}/".startswith(f"{other.real_root.rstrip('/')}/")
 
     @property
     def creates_exclusively(self) -> bool:
-        """Whether of several that :meth:`create` one name at once, one is sure to win and the others to fail."""
+        """True if, of several that :meth:`create` one name at once, exactly one is sure to win."""
         return self.is_local or not _EXCLUSIVE.isdisjoint(protocols(self.fs))
 
     @property
@@ -196,7 +196,7 @@ class Store(OfDisks):
         return objects
 
     def can_name(self, name: str) -> bool:
-        """Whether what a listing calls so can be opened, read, written and removed by that name."""
+        """True if a name from a listing can be used to open, read, write and remove the object."""
         return is_nameable(name, self.fs)
 
     def first(self, most: int) -> tuple[dict[str, StoredObject], bool] | None:
@@ -213,7 +213,7 @@ class Store(OfDisks):
         return self._split(infos.values())[0], len(infos) < most
 
     def exists(self) -> bool:
-        """Whether there is anything at the location."""
+        """True if there is anything at the location."""
         with self._errors(""):
             return bool(self.fs.exists(self.root))
 
@@ -240,7 +240,7 @@ class Store(OfDisks):
                 return b""
 
     def head(self, name: str) -> bytes:
-        """What tells which other files a state file needs: the beginning of a changelog, all of any other."""
+        """Read as much of a state file as names the files that it needs: the head of a changelog, all of any other."""
         return self.read_up_to(name, CHANGELOG_HEAD_BYTES) if name.endswith(".changelog") else self.read(name)
 
     def chunks(self, name: str) -> Iterator[bytes]:
@@ -269,7 +269,7 @@ class Store(OfDisks):
         return None
 
     def headers(self, name: str) -> Headers:
-        """What S3 keeps of an object beside its bytes, as a write takes it; empty of any other store."""
+        """Headers that S3 keeps of an object, as a write takes them; empty for any other store."""
         if "s3" not in protocols(self.fs):
             return {}
         with self._errors(name):
@@ -406,14 +406,14 @@ class Store(OfDisks):
         return Call(self, name)
 
     def typed_error(self, error: Exception, name: str) -> CheckpointError:
-        """What is raised instead of an error of a driver."""
+        """Return our error for an exception of a driver."""
         said = (error.strerror or error) if isinstance(error, OSError) else error
         known = isinstance(error, OSError | TypeError) or "Credentials" in type(error).__name__
         place = {"location": self.location, "name": name or None}
         return typed_error(error, self._scrubbed(said if known else repr(error)), place, is_local=self.is_local)
 
     def safe_cause(self, error: Exception) -> Exception | None:
-        """What a driver raised, unless a traceback of it would show a secret."""
+        """Return the exception of a driver, unless its traceback would show a secret."""
         return error if self._scrubbed(repr(error)) == repr(error) else None
 
     def _scrubbed(self, said: object) -> str:

@@ -13,7 +13,7 @@ from airflow_provider_ckpt.storage.access import Access
 
 @lru_cache(maxsize=4_096)  # the files of one checkpoint are called as those of another
 def is_name(name: str) -> bool:
-    """Whether a text names an object inside a location: no empty part, no ``.`` and no ``..`` between its slashes.
+    """True if a text names an object inside a location: no empty part, no ``.`` and no ``..`` between its slashes.
 
     Some storages take a backslash for a slash, so none leads up either.
     """

@@ -12,10 +12,10 @@ _OWN_TEMPORARY = re.compile(rf"\..+\.{_OWN}(?:-[0-9a-f]{{4}}){{3}}-[0-9a-f]{{12}
 
 
 def own_suffix(unique: str) -> str:
-    """What a temporary file of this package has behind its name, from the text of a UUID."""
+    """Suffix of a temporary file of this package, from the text of a UUID."""
     return f"{_OWN}{unique[len(_OWN) :]}.tmp"
 
 
 def is_own_temporary(name: str) -> bool:
-    """Whether a name is that of a temporary file of this package."""
+    """True if a name is that of a temporary file of this package."""
     return _OWN_TEMPORARY.match(name.rpartition("/")[2]) is not None

@@ -1,4 +1,4 @@
-"""What every store must do, as a class of tests for pytest.
+"""Tests that every store must pass, as a class for pytest.
 
 Before production state goes to a storage that ``docs/stores.md`` does not list, run this against it::
 
@@ -142,7 +142,7 @@ class StoreSuite:
             store.copy("state/0/0/2.zip", target, "x")
 
     def test_keep_leaves_a_second_name(self, store: Store) -> None:
-        """What a change removes is kept first."""
+        """An object that a change removes is kept first."""
         store.create("commits/6", b"v1\n{}")
         kept = store.sibling("undo")
         store.keep("commits/6", kept, "saved/commits/6")

@@ -37,11 +37,11 @@ class DeltaOffset:
 
     @property
     def has_begun_version(self) -> bool:
-        """Whether something of its version was read; else it is right before that version."""
+        """True if part of its version was read; otherwise the offset is right before that version."""
         return self.in_first_snapshot or self.index != BASE_INDEX
 
     def has_read_from(self, version: int) -> bool:
-        """Whether something was read of a version, or of a later one."""
+        """True if part of this version, or of a later one, was read."""
         return self.version > version or (self.version == version and self.has_begun_version)
 
     @property

@@ -20,5 +20,5 @@ def decode(text: str, name: str = "") -> int:
 
 
 def is_bare(text: str) -> bool:
-    """Whether the text is the number alone, which other sources write, too."""
+    """True if the text is only a number, which other sources also write."""
     return jvm_text.parse_long(text) is not None

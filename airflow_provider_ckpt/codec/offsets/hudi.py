@@ -11,7 +11,7 @@ _INSTANT_DIGITS = 17
 
 
 def fits(value: Any) -> bool:
-    """Whether parsed JSON is such an offset."""
+    """True if parsed JSON is such an offset."""
     if not isinstance(value, dict) or len(value.keys() & _SCALES.keys()) != 1:
         return False
     _, instant = _field(value)
@@ -24,7 +24,7 @@ def positions(value: dict[str, Any]) -> dict[str, tuple[int, ...]]:
 
 
 def scales(value: dict[str, Any]) -> dict[str, str]:
-    """Which time of a commit it is."""
+    """Say which time of a commit the offset holds."""
     return {"table": _SCALES[_field(value)[0]]}
 
 

@@ -27,7 +27,7 @@ _MOST_DIGITS = 200
 
 
 def fits(value: Any) -> bool:
-    """Whether parsed JSON is such an offset. Shards of older connectors have no sub-sequence number."""
+    """True if parsed JSON is such an offset. Shards of older connectors have no sub-sequence number."""
     if not isinstance(value, dict) or not isinstance(value.get(METADATA, {}), dict):
         return False
     return all(
@@ -64,7 +64,7 @@ def positions(value: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
 
 
 def scales(value: Mapping[str, Any]) -> dict[str, str]:
-    """What the position of each shard is in."""
+    """Unit of the position of each shard."""
     return {
         shard_id: _UNREADABLE if _position(shard) is None and _iterator(shard) != _LATEST else _SCALES[_iterator(shard)]
         for shard_id, shard in shards(value).items()

@@ -12,7 +12,7 @@ _LEDGER, _ENTRY, _BATCH_INDEX = 1, 2, 4
 
 
 def fits(value: Any) -> bool:
-    """Whether parsed JSON is such an offset; Java's bytes are signed."""
+    """True if parsed JSON is such an offset; Java's bytes are signed."""
     return isinstance(value, dict) and all(
         isinstance(data, list) and all(is_long(byte) and -128 <= byte < 256 for byte in data) for data in value.values()
     )
