@@ -1,1 +1,1 @@
-"""What a checkpoint is at one moment: what is listed and read of it, and which files a restart needs."""
+"""A checkpoint at one moment: its listing, the entries that were read, and the files that a restart needs."""

@@ -1,4 +1,4 @@
-"""Which entries of the log of a file source or file sink are compacted. Mirrors ``CompactibleFileStreamLog``."""
+"""Compaction in the log of a file source or file sink. Mirrors ``CompactibleFileStreamLog``."""
 
 from __future__ import annotations
 

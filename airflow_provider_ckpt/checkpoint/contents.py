@@ -1,4 +1,4 @@
-"""What there is in a checkpoint beside the files that a restart after one batch needs: left out for a reason, or kept.
+"""Files of a checkpoint besides those that a restart after one batch needs: left out for a reason, or kept.
 
 Whatever has no reason to be left out is *unknown* and kept: sources, catalogs and people put files beside Spark's (the
 schema log of Delta, ``_schemas`` of Auto Loader), and a restart may need them. What nothing can copy is left out and
@@ -54,7 +54,7 @@ class Contents:
 
     @property
     def odd_texts(self) -> list[str]:
-        """What is left out because nothing can copy it: a text for each reason."""
+        """One sentence for each reason why files that cannot be copied are left out."""
         odd = {why: [abbreviate(name) for name, its in sorted(self.left_out.items()) if its == why] for why in ODD}
         return [f"not in the backup is {listed_shortly(names)}: {why}" for why, names in odd.items() if names]
 
@@ -109,7 +109,7 @@ def parents(name: str) -> Iterator[str]:
 
 
 def unknown_names(view: CheckpointView) -> tuple[str, ...]:
-    """What is unknown by its name alone, whatever the batch, as far as it was listed; in the order of names."""
+    """Listed names that are unknown for every batch; in the order of names."""
     names = {name for name, stored in view.objects.items() if _is_unknown(name) and not stored.is_unreachable}
     return tuple(sorted(names, key=_beside_its_object))
 

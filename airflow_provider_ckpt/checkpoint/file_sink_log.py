@@ -14,16 +14,16 @@ from airflow_provider_ckpt.untrusted.spans import Span, missing_spans
 
 @dataclass(frozen=True, slots=True)
 class SinkLog:
-    """What was seen of a file sink's ``_spark_metadata``.
+    """Observed state of a file sink's ``_spark_metadata``.
 
     Args:
         location: URI of the output directory.
-        objects: What was listed, by name.
+        objects: Listed objects, by name.
         folders: Directories where entries belong, by name.
         damaged: Entries that were read and that Spark cannot read, by name.
         repeated: Entries that name a file which another entry names too: the name of that other, by name.
         stale: Entries that do not fit their checksum file.
-        unread: Entries that were to be read and are too large, or too many.
+        unread: Entries that were not read because they are too large, or too many.
         file_format: Format of the newest file in the entries that were read; None when its name does not say it.
     """
 

@@ -67,7 +67,8 @@ def refuse_replaced(store: Store) -> None:
 
 
 def find_surroundings(store: Store, *, table: bool) -> Surroundings | None:
-    """What is beside the checkpoint of a flow; None for any other checkpoint. Raises StoreError.
+    """Find the table and the other flows beside the checkpoint of a flow; None for any other checkpoint. Raises
+    StoreError.
 
     Args:
         store: The checkpoint, which need not be there yet.

@@ -1,4 +1,4 @@
-"""Whether the input files of batches that run again are still there: a file source leaves out those that are not.
+"""Checks that the input files of batches that run again still exist: a file source leaves out missing ones.
 
 Mirrors ``FileStreamSource.getBatch``, which reads the files that its log names and does not check that they exist.
 """

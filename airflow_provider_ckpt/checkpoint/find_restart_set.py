@@ -1,4 +1,4 @@
-"""Which files a restart needs, as the state files of a checkpoint tell it: reads, no change."""
+"""Finds the files that a restart needs by reading state files; changes nothing."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def find_restart_set(
 
 
 def operator_names(store: Store, view: CheckpointView, batch_id: int) -> tuple[str, ...]:
-    """What Spark calls the stateful operators of a batch, as far as their metadata is there and can be read."""
+    """Spark's names of the stateful operators of a batch, if their metadata exists and can be read."""
     names = (name for name in view.names_below(layout.STATE) if "/_" in name)
     places = [place for name in names if isinstance(place := layout.parse(name), layout.OperatorMetadataFile)]
     found = [

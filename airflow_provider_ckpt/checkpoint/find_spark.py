@@ -1,4 +1,4 @@
-"""Whether a Spark can be started here: PySpark with its Java part, and a Java runtime. Loads neither."""
+"""Checks that Spark can be started here: PySpark with its Java part, and a Java runtime. Loads neither."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _INSTALL = "pip install 'spark-ckpt[spark]'"
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """What is missing, as the end of "this needs …", and how to get it."""
+    """A missing requirement, as the end of "this needs …", and how to get it."""
 
     what: str
     hint: str
 
 
 def missing_spark() -> Missing | None:
-    """What is missing to start a Spark; None when nothing is."""
+    """The requirement of Spark that is missing here; None when nothing is."""
     found = find_spec("pyspark")
     if found is None or not found.submodule_search_locations:
         return Missing("PySpark", _INSTALL)

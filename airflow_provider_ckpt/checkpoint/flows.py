@@ -40,7 +40,7 @@ class Flow:
 
     @property
     def wrote(self) -> str:
-        """What the flow writes to, in a sentence."""
+        """The target of the flow, for a sentence."""
         return ".".join(self.parts)
 
     @property
@@ -71,14 +71,14 @@ class Neighbour:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What is beside the checkpoint of a flow.
+    """The table and the flows beside the checkpoint of a flow.
 
     Args:
         flow: The flow.
-        newest: The highest version of it.
+        newest: Its highest version.
         neighbours: The other flows into the same table or sink.
         log: The log of the files of the table, where it was found.
-        is_delta: Whether the table was found, and is one of Delta.
+        is_delta: True if the table was found and is a Delta table.
     """
 
     flow: Flow
@@ -104,7 +104,7 @@ def flow_of(location: str) -> Flow | None:
 
 
 def may_be_flow(location: str) -> bool:
-    """Whether a location can be the directory of a flow, which holds its versions."""
+    """True if a location can be the directory of a flow, which holds its versions."""
     above, name = _divided(location)
     return name is not None and len(above) >= 1
 

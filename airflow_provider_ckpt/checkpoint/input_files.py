@@ -15,12 +15,12 @@ from airflow_provider_ckpt.codec.source_offset import SourceOffset
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """What was seen of input files.
+    """Input files of batches, as far as they were found.
 
     Args:
-        named: How many files the logs name.
-        gone: URIs of those that are not in their directory, which is there.
-        unseen: How many may be there or not: their directory cannot be read from here, or they are too many.
+        named: Number of files that the logs name.
+        gone: URIs of files that are missing from a directory that exists.
+        unseen: Number of files that were not judged: their directory cannot be read from here, or they are too many.
     """
 
     named: int = 0

@@ -19,7 +19,7 @@ _BACKUP = (MANIFEST, INTENT, DROPPED)
 
 
 def without_inside(objects: PackedObjects) -> tuple[PackedObjects, tuple[str, ...]]:
-    """What is listed of a checkpoint itself, and the directories of those inside, the outer ones of these alone.
+    """Split a listing into the checkpoint's own objects and the outermost directories of checkpoints inside it.
 
     Records of changes of an inner checkpoint, which are beside it, count as part of it. A backup that is inside is
     none: it is a copy. A directory counts by an entry of the offset or the commit log.
@@ -37,7 +37,7 @@ def without_inside(objects: PackedObjects) -> tuple[PackedObjects, tuple[str, ..
 
 
 def is_inside(name: str, roots: Collection[str]) -> bool:
-    """Whether a file or a directory is of one of these checkpoints, or of the records of its changes."""
+    """True if a file or directory belongs to one of these checkpoints, or to the records of its changes."""
     return f"{name}/".startswith(_prefixes(roots))
 
 

@@ -26,15 +26,15 @@ _LAST = "\U0010ffff"
 
 @dataclass(frozen=True, slots=True)
 class DirectoryListing:
-    """What was seen of a directory, which may be a checkpoint.
+    """Listing of a directory that may be a checkpoint.
 
     Args:
-        listed_at_ms: When, epoch milliseconds.
-        objects: What is at the top, and the two logs when ``logs_seen``.
-        directories: The directories at the top, and inside the two logs when ``logs_seen``.
-        logs_seen: Whether the two logs were listed.
-        stateful: Whether there is state of at least one operator; None while that is not known.
-        is_whole: Whether the directories are all that are there.
+        listed_at_ms: Time of the listing, epoch milliseconds.
+        objects: Objects at the top, and in the two logs when ``logs_seen``.
+        directories: Directories at the top, and inside the two logs when ``logs_seen``.
+        logs_seen: True if the two logs were listed.
+        stateful: True if there is state of at least one operator; None while that is not known.
+        is_whole: True if ``directories`` has every directory.
     """
 
     listed_at_ms: int
@@ -46,7 +46,7 @@ class DirectoryListing:
 
     @property
     def is_checkpoint(self) -> bool:
-        """Whether the top is like that of a checkpoint, be it a damaged one."""
+        """True if the top has the parts of a checkpoint, even of a damaged one."""
         if self.directories & {layout.OFFSETS, layout.COMMITS}:
             return True
         return layout.METADATA in self.objects and bool(self.directories & {layout.SOURCES, layout.STATE})
@@ -133,7 +133,9 @@ def find_own(store: Store) -> tuple[PackedObjects, tuple[str, ...]]:
 
 
 def find_at_top(store: Store, directories: Iterable[str]) -> tuple[str, ...]:
-    """Which directories at the top of a checkpoint are checkpoints of other queries: at most three requests for each.
+    """Find checkpoints of other queries among the top directories: at most three requests for each.
+
+    A directory that cannot be listed is not counted. Raises StoreError for the top itself.
 
     One that cannot be listed is none. Raises StoreError for the top itself.
     """
@@ -153,7 +155,7 @@ def find_objects(store: Store) -> PackedObjects:
 
 
 def _is_beside(error: StoreError, directory: str) -> bool:
-    """Whether an error of a listing is of a directory that is none of Spark's, and stays."""
+    """True if an error of a listing is about a directory that is not one of Spark's, and will come again."""
     return not error.retryable and directory.partition("/")[0] not in ("", *layout.TOP_DIRECTORIES)
 
 

@@ -1,4 +1,4 @@
-"""What people give in the place of a checkpoint, by what is at its top."""
+"""Directories that people give in place of a checkpoint, told by what is at their top."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _DATA = (".parquet", ".orc", ".json", ".csv", ".avro", ".txt")
 
 
 def what_it_is(objects: Collection[str], directories: Collection[str]) -> tuple[str, str] | None:
-    """What a directory is that is no checkpoint, and what to give instead; None where that cannot be told.
+    """Say what a directory is that is not a checkpoint, and what to give instead; None if that cannot be told.
 
     Args:
         objects: Names of the objects at its top.

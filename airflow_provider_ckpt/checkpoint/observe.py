@@ -127,7 +127,7 @@ def refuse_links(view: CheckpointView, *, beside: bool = True) -> None:
 
 
 def _is_of_spark(name: str) -> bool:
-    """Whether a name is one of Spark's, or in one of its directories."""
+    """True if a name is one of Spark's, or in one of its directories."""
     return name.partition("/")[0] in (*layout.TOP_DIRECTORIES, layout.METADATA, layout.SINK_LOG)
 
 
@@ -138,7 +138,7 @@ def refuse_closed(view: CheckpointView) -> None:
 
 
 def closed_by(view: CheckpointView) -> CheckpointClosedError | None:
-    """What is to be said of a checkpoint that a change has closed; None for any other one."""
+    """The error of a checkpoint that a change has closed; None for any other checkpoint."""
     return next((error for error in view.damaged.values() if isinstance(error, CheckpointClosedError)), None)
 
 
@@ -237,7 +237,7 @@ def _before_the_first_commit(objects: Mapping[str, StoredObject]) -> bool:
 
 
 def _initial_offsets(store: Store, read: Callable[[str], bytes]) -> dict[str, codec.Encodable]:
-    """What sources have written down of where they begin, which counts until the first batch is committed.
+    """Read the initial offsets that sources have recorded, which count until the first batch is committed.
 
     A file that cannot be read is a finding of a whole check.
     """

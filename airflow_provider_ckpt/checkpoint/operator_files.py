@@ -1,4 +1,4 @@
-"""What a restart reads of stateful operators beside their state: schemas, and what the operators say of themselves."""
+"""Files of stateful operators that a restart reads besides their state: schemas and operator metadata."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def operator_files(view: CheckpointView, batch_id: int) -> Generator[str, bytes,
 def operator_metadata(
     view: CheckpointView, operator_id: int, batch_id: int
 ) -> Generator[str, bytes, state_metadata.OperatorStateMetadata | None]:
-    """What an operator says of itself; None where Spark did not write that (before 4.0), or it cannot be read."""
+    """Metadata of an operator; None where Spark did not write it (before 4.0), or it cannot be read."""
     written = {
         -1 if place.batch_id is None else place.batch_id: name
         for name in view.names_below(f"{layout.STATE}/{operator_id}/_metadata")
@@ -95,7 +95,7 @@ def _problem_of_schema(name: str) -> Generator[str, bytes, list[str]]:
 
 
 def _is_of_its_store(schema: state_schema.StateSchema, name: str) -> bool:
-    """Whether a schema can be that of the store in whose directory it is, as far as Spark gives the columns."""
+    """True if a schema can belong to the store in whose directory it is, judged by Spark's fixed columns."""
     store = name.removesuffix("/_metadata/schema").rpartition("/")[2]
     family = schema.families[0] if schema.families else None
     if family is None or schema.version > 2:

@@ -1,4 +1,4 @@
-"""What this package itself writes beside checkpoints and into the roots of backups, so that it is known again."""
+"""Names of the files that this package writes beside checkpoints and into backup roots, so that it recognises them."""
 
 from __future__ import annotations
 
@@ -26,5 +26,5 @@ def log_in(location: str) -> str | None:
 
 
 def is_backup_id(text: Any) -> bool:
-    """Whether a text can be a backup id: one path segment, nothing hidden."""
+    """True if a text can be a backup id: one path segment that is not hidden."""
     return isinstance(text, str) and bool(_ID.match(text))

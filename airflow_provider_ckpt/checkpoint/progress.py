@@ -24,17 +24,17 @@ RHYTHM_BATCHES = 20
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """What one poll of a checkpoint brought.
+    """Result of one poll of a checkpoint.
 
     Args:
         batch_id: The newest committed batch; None before the first commit.
         offsets: Its offset log entry, when it was read.
         planned: The newest planned batch, when the offset log was listed.
         query_id: Id of the query, when it is known.
-        commits: When the batches that the commit log holds were committed, by the clock of the storage, epoch
-            milliseconds; None where the storage does not say.
-        polled_at_ms: When the poll began, epoch milliseconds.
-        earlier: The same of an older batch, to take the rate from; None until one was read.
+        commits: Commit time of each batch in the commit log, by the clock of the storage, epoch milliseconds; None
+            where the storage does not say.
+        polled_at_ms: Time at which the poll began, epoch milliseconds.
+        earlier: The poll of an older batch, to take the rate from; None until one was read.
     """
 
     batch_id: int | None
@@ -83,7 +83,9 @@ class Progress:
 
 
 def source_kind(offsets: OffsetSeq, source_id: str, declared: Mapping[str, str]) -> str | None:
-    """What kind of source wrote an offset: as the offset log says (version 2), else as declared, else None.
+    """Source type of an offset: as the offset log says (version 2), else as declared, else None.
+
+    Raises CheckpointError for a declared type that is unknown.
 
     Raises CheckpointError for a declared kind that is unknown.
     """
@@ -103,15 +105,15 @@ def or_none(value: int | None) -> str:
 
 
 class SourceAdvance(NamedTuple):
-    """What one source read between two entries of the offset log.
+    """Advance of one source between two entries of the offset log.
 
     Args:
         source_id: Its position in the query, or its name (offset log version 2).
         source_type: One of KINDS; None when nobody declared it.
-        start_offset: Where it began (exclusive), as JSON text; None when that entry is not there.
+        start_offset: Where it began (exclusive), as JSON text; None when that entry is missing.
         end_offset: Where it ended (inclusive), as JSON text; None for a source without an offset.
-        unit: What is counted, such as ``records``.
-        partitions: What was read of each source partition; empty when nothing can be counted, or nothing was read.
+        unit: The unit, such as ``records``.
+        partitions: Advance of each source partition; empty when nothing can be counted, or nothing was read.
         total: Units of all partitions, of at most 64 bits; None when nothing can be counted.
         problem: Why nothing can be counted.
     """
@@ -147,7 +149,7 @@ def advance(
     *,
     is_first: bool = False,
 ) -> list[SourceAdvance]:
-    """What each source read after one batch (exclusive) up to another (inclusive), one item a source.
+    """Advance of each source after one batch (exclusive) up to another (inclusive), one item a source.
 
     Args:
         start: The entry of the one batch; None when there is none, or it was purged.
@@ -207,7 +209,7 @@ def _source_advance(between: _Between, source_id: str, declared: Mapping[str, st
 def _counted(
     between: _Between, before: SourceOffset | None, after: SourceOffset | None, kind: str | None
 ) -> tuple[tuple[PartitionAdvance, ...], int | None, str | None]:
-    """What was read of each partition and in all, or why that cannot be counted."""
+    """Advance of each partition and their total, or the reason why they cannot be counted."""
     is_same = before is not None and after is not None and before.json == after.json
     problem = None if is_same else between.problem(before, after, kind)
     if kind is None or after is None or problem:

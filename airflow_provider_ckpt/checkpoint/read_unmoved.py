@@ -39,7 +39,7 @@ def read_unmoved(read: Callable[[], Result], *places: Store | None) -> Result:
 
 
 def is_gone_from(error: ObjectNotFoundError, *places: Store | None) -> bool:
-    """Whether a file of one of some places was removed; a link that leads nowhere was not."""
+    """True if a file was removed from one of these places; a link that leads nowhere was not."""
     return any(
         place is not None and error.location == place.location and not place.is_link(error.name or "")
         for place in places

@@ -1,4 +1,4 @@
-"""Which files a restart after batch N needs: the logs around N and, for every state store, a chain to version N+1.
+"""The files that a restart after batch N needs: the logs around N and, for every state store, a chain to version N+1.
 
 Measured on Spark 4.3, file by file: with exactly these files a restart is right, and without any one of them it fails.
 The functions are generators that do no IO: they yield the name of an object whose bytes they need, are sent the bytes,
@@ -51,7 +51,7 @@ class RestartSet:
 
     @property
     def lacking(self) -> tuple[str, ...]:
-        """What is missing or broken, each as the end of a sentence: ``offsets/6 is missing``."""
+        """Missing or broken files, each as the end of a sentence: ``offsets/6 is missing``."""
         parts = (problem.partition(": ") for problem in self.missing)
         return tuple(f"{name} is {reason or 'missing'}" for name, _, reason in parts)
 

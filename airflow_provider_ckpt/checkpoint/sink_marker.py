@@ -1,4 +1,4 @@
-"""What a sink remembers of a query: the marker by which it knows a batch again, and what it is made of."""
+"""The marker by which a sink recognises a batch of a query, and the commits that the sink consists of."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ class SinkCommit:
 
 @dataclass(frozen=True, slots=True)
 class SinkMarker:
-    """What a sink remembers of one query.
+    """A sink's memory of one query.
 
     Args:
         kind: ``file``, ``delta``, ``iceberg``, ``hudi``, ``history``, ``kafka``, ``foreachBatch``, …; empty when not
             declared.
         location: Where it is, or empty.
-        writer: What it knows the query by; empty when it asks for nothing of the kind.
-        last_batch: The newest batch that it says it has: it skips every batch up to it. None when it knows none.
-        commits: What it is made of now, oldest first; goes back at least to the batch asked about, or as far as the
-            format remembers.
+        writer: The id by which it knows the query; empty when it asks for none.
+        last_batch: The newest batch that it has recorded: it skips every batch up to it. None when it knows none.
+        commits: The commits that it consists of now, oldest first; they go back at least to the batch asked about, or
+            as far as the format remembers.
         undone: Batches that it once held and that a restore of the table took back.
     """
 

@@ -1,4 +1,4 @@
-"""Which files of source logs a restart needs. A file source keeps a log of its own; others are taken as a whole."""
+"""Entries of source logs that a restart needs. A file source keeps a log of its own; other logs are taken whole."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def file_log_offset(
 
 
 def _keeps_file_log(view: CheckpointView, source_id: str) -> bool:
-    """Whether a source's log is that of a file source: it has a second entry, or it was read and names files."""
+    """True if a source's log is that of a file source: it has a second entry, or it was read and names files."""
     for entry, name in source_entries(view, source_id).items():
         read = view.entries.get(name)
         if entry.entry_id > 0 or entry.compact or (isinstance(read, FileSourceLog) and read.entries):

@@ -75,14 +75,14 @@ CATALOGUE: tuple[OnceOnlyConf, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class ConfOutcome:
-    """What a restart does with one once-only conf.
+    """Result of a restart for one once-only conf.
 
     Args:
         key: Key in the offset log.
-        session_key: Key in the session; another one for shuffle partitions from Spark 4.1.
-        log_value: What the log has, or None.
-        deploy_value: What the deploy sets explicitly, or None.
-        effective: What the query will run with; None where Spark has no value to set.
+        session_key: Key in the session; a different one for shuffle partitions from Spark 4.1.
+        log_value: Value in the log, or None.
+        deploy_value: Value that the deploy sets explicitly, or None.
+        effective: Value that the query will run with; None where Spark has none to set.
         outcome: ``kept`` (log and session agree, or the session says nothing), ``overridden`` (the log wins),
             ``defaulted`` (the log lacks it: a fixed value), ``session`` (the log lacks it: the session's value).
         message: The WARN line that Spark logs, word for word, or None.
@@ -98,7 +98,7 @@ class ConfOutcome:
 
     @property
     def ignored(self) -> bool:
-        """Whether the deploy sets a value that the restart will not use."""
+        """True if the deploy sets a value that the restart will not use."""
         return self.deploy_value is not None and not _same(self.deploy_value, self.effective)
 
     def to_dict(self) -> ConfFields:
@@ -115,7 +115,7 @@ class ConfOutcome:
 
 
 def _same(deploy: str, effective: str | None) -> bool:
-    """Whether two values mean one thing: Spark reads numbers as Java does, ``+2`` is 2."""
+    """True if two values mean the same: Spark reads numbers as Java does, so ``+2`` is 2."""
     if effective is None or deploy == effective:
         return deploy == effective
     numbers = [jvm_text.parse_int(jvm_text.trim(text)) for text in (deploy, effective)]
@@ -133,7 +133,7 @@ def catalogue(spark_version: SparkVersion) -> tuple[OnceOnlyConf, ...]:
 def forecast_confs(
     log: Mapping[str, str | None], deploy: Mapping[str, str], spark_version: SparkVersion
 ) -> tuple[ConfOutcome, ...]:
-    """What ``OffsetSeqMetadata.setSessionConf`` will do with each conf of the catalogue.
+    """Forecast the result of ``OffsetSeqMetadata.setSessionConf`` for each conf of the catalogue.
 
     Args:
         log: The confs of the newest offset log entry.

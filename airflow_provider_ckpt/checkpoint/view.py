@@ -25,35 +25,35 @@ from airflow_provider_ckpt.storage.stored_object import StoredObject
 
 @dataclass(frozen=True, slots=True)
 class CheckpointView:
-    """What was read from a checkpoint.
+    """All that was read of a checkpoint at one moment.
 
     Args:
         location: Its URI.
-        observed_at_ms: When the observation began, epoch milliseconds.
-        objects: What was listed, by name.
-        entries: What was read and decoded, by name.
-        damaged: What was read and could not be decoded, by name.
-        complete: Whether everything was listed, or the two logs alone.
-        stateful: Whether there is state of at least one operator.
-        missing: What the restart set of ``batch_before`` lacks; None when that was not read.
-        repaired: What is broken of snapshots that an older one makes up for.
-        unjudged: What of the state nobody can judge from the files.
-        unread_tables: Whether the restart after the newest commit reads tables of RocksDB that have no checksum file;
-            of those the length alone is known.
+        observed_at_ms: Time at which the observation began, epoch milliseconds.
+        objects: Listed objects, by name.
+        entries: Entries that were read and decoded, by name.
+        damaged: Errors of the entries that could not be decoded, by name.
+        complete: True if everything was listed; False if only the two logs were.
+        stateful: True if there is state of at least one operator.
+        missing: Files that the restart set of ``batch_before`` lacks; None when that was not read.
+        repaired: Broken files of snapshots that an older snapshot makes up for.
+        unjudged: State that cannot be judged from the files.
+        unread_tables: True if the restart after the newest commit reads tables of RocksDB that have no checksum file;
+            only their length is known.
         unfinished: State files that the batch in flight left broken.
         single_partition: Ids of the operators that have one partition whatever the shuffle partitions are.
         folders: Directories in the place of log entries, the query metadata or state files, and those at the top
             that Spark does not make, by name.
-        directories: Owner, group and mode of directories, by name, the location itself by an empty one; of a disk of
-            this machine alone.
+        directories: Owner, group and mode of directories, by name, the location itself by an empty one; only on a
+            disk of this machine.
         sink: The log of the file sink, when it was read.
         first_sink: The sink that was declared first and where that is remembered, when the one read is another.
-        marker: What a sink that is a table remembers of the query, when it was read.
-        surroundings: What is beside the checkpoint of a flow of a declarative pipeline, when it was read.
-        gone_inputs: URIs of input files of the batch in flight that are not in their directory any more.
+        marker: The memory that a table as sink has of the query, when it was read.
+        surroundings: Table and flows beside the checkpoint of a declarative pipeline's flow, when they were read.
+        gone_inputs: URIs of input files of the batch in flight that are missing from their directory.
         restorable: The newest batch that a rollback can go to, at or before each batch for which that was found out;
             None where there is none.
-        inside: Directories that are checkpoints of other queries; nothing of them is in ``objects``.
+        inside: Directories that are checkpoints of other queries; none of their objects are in ``objects``.
         long_source_logs: The newest entry that a log of a file source names, of whole ones too large to hold, by name.
     """
 
@@ -162,7 +162,7 @@ class CheckpointView:
 
     @property
     def operators(self) -> dict[int, OperatorStateMetadata]:
-        """What the stateful operators say of themselves, by id, as far as it was read: the newest of each."""
+        """Metadata of the stateful operators, by id: the newest that was read of each."""
         newest: dict[int, tuple[int, OperatorStateMetadata]] = {}
         for name, entry in self.entries.items():
             place = layout.parse(name)
@@ -173,7 +173,7 @@ class CheckpointView:
         return {operator_id: entry for operator_id, (_, entry) in sorted(newest.items())}
 
     def has_unread_operators(self) -> bool:
-        """Whether there is state of an operator that does not say what it is; Spark then compares none of them."""
+        """True if there is state of an operator without metadata; Spark then compares none of the operators."""
         if not self.complete:
             return False
         ids = {layout.operator_of(name) for name in self.names_below(layout.STATE)} - {None}
@@ -329,7 +329,9 @@ class CheckpointView:
 
     @property
     def unreachable(self) -> tuple[str, ...]:
-        """What was listed and can be neither read, copied nor removed: by its name, or because it may not be listed."""
+        """Listed names that can be neither read, copied nor removed, because of the name or because a listing is
+        refused.
+        """
         return tuple(sorted(name for name, stored in self._odd.items() if stored.is_unreachable))
 
     @property
@@ -360,7 +362,7 @@ class CheckpointView:
 
 
 def has_state(names: Iterable[str]) -> bool:
-    """Whether anything of a listing is state of an operator."""
+    """True if a listing has state of an operator."""
     return any(layout.operator_of(name) is not None for name in names)
 
 

@@ -1,4 +1,4 @@
-"""Which files bring one state store to a version: a whole version, and every change after it.
+"""The chain of files that brings one state store to a version: a whole version, and every change after it.
 
 As in :mod:`airflow_provider_ckpt.checkpoint.restart_set`, the functions do no IO: they yield the name of an object
 whose bytes they need, and are sent the bytes.
@@ -40,7 +40,7 @@ class Chain:
 
 @dataclass(frozen=True, slots=True)
 class StateStore:
-    """What was listed of one state store."""
+    """Listed files of one state store."""
 
     store_id: StateStoreId
     files: dict[StateFile, StoredObject]

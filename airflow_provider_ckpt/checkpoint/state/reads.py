@@ -1,4 +1,4 @@
-"""What Spark's state reader is asked for, part by part, to read all the state of a checkpoint."""
+"""The parts in which Spark's state reader is asked to read all the state of a checkpoint."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class StateRead:
 
     @property
     def text(self) -> str:
-        """What is read, in words."""
+        """This part of the state, in words."""
         part = f", {self.part}" if self.part else ""
         return f"the state of operator {self.operator_id} ({self.operator}{part})"
 
