@@ -1,1 +1,1 @@
-"""What people declare of a query: its sources, its sink, its trigger, its deploy. Parsed once, into values."""
+"""Declarations of a query: its sources, its sink, its trigger, its deploy. They are parsed once, into values."""

@@ -1,4 +1,4 @@
-"""What is about to be deployed on a checkpoint, and the files that say so."""
+"""A coming deploy on a checkpoint, and the files that declare it."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class DeploySpec:
 
     @property
     def says_confs(self) -> bool:
-        """Whether it is known which confs the deploy sets; it may be that it sets none."""
+        """True if it is known which confs the deploy sets, even if it sets none."""
         return bool(self.confs) or self.sets_no_conf
 
     @property
@@ -75,7 +75,7 @@ class DeploySpec:
         return self.sink.location or None if self.sink is not None and self.sink.kind == "file" else None
 
     def switches_on(self, key: str) -> bool:
-        """Whether a boolean conf is set to true, in whatever case, as Spark reads it."""
+        """True if a boolean conf is set to true, in upper or lower case, as Spark reads it."""
         return is_true(self.confs.get(key))
 
     def with_confs(self, confs: Mapping[str, str]) -> DeploySpec:
@@ -84,7 +84,7 @@ class DeploySpec:
 
 
 def is_true(value: str | None) -> bool:
-    """Whether Spark takes the value of a boolean conf for true."""
+    """True if Spark reads the value of a boolean conf as true."""
     return value is not None and value.strip().lower() == "true"
 
 

@@ -18,11 +18,11 @@ MOST_LOCATIONS = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Deploys:
-    """What is declared of each query.
+    """Declared deploys of several queries.
 
     Args:
-        shared: Of every query, as far as its own entry says nothing else.
-        own: By location, or a pattern of locations, the keys of a deploy file.
+        shared: Keys for every query, unless its own entry sets them.
+        own: Keys of a deploy file, by location or pattern of locations.
         over: Keys of a deploy file that win over both.
     """
 
@@ -76,7 +76,7 @@ def parse_deploys(name: str, text: str) -> Deploys:
 
 
 def _entry(location: object, said: Any) -> Mapping[str, Any]:
-    """What is said of one query, which is read here so that a mistake in it is found at once."""
+    """Check the entry of one query and return it; checked here so that a mistake in it is found at once."""
     if not isinstance(said, dict):
         raise ValueError(f"{CHECKPOINTS} has {location!r:.100}, which is not a mapping such as sources: [kafka]")
     try:

@@ -24,7 +24,7 @@ _WRITER = {"delta": "txnAppId", "hudi": "identifier"}
 
 
 class Opened(Protocol):
-    """What was opened at an absolute location, such as a store."""
+    """An opened absolute location, such as a store."""
 
     @property
     def location(self) -> str:
@@ -76,7 +76,7 @@ class Sink:
 
     @property
     def directory(self) -> str | None:
-        """What has to be opened to read it, or None when there is nothing to read."""
+        """Directory to open for reading the sink, or None when there is nothing to read."""
         if self.kind not in MARKING:
             return None
         return self.location.rpartition("/")[0] if self.metadata_file else self.location

@@ -39,12 +39,12 @@ class Source:
 
     @property
     def is_asked(self) -> bool:
-        """Whether somebody can be asked where its data ends; of Kafka the client may know the brokers."""
+        """True if the end of its data can be asked for; a Kafka client may know the brokers itself."""
         return self.type == "kafka" or (self.type in ASKED and bool(self.place))
 
     @property
     def is_endless(self) -> bool:
-        """Whether it has a type of which nobody can be asked."""
+        """True if its type has no end that can be asked for."""
         return self.type is not None and self.type not in ASKED
 
     @property
@@ -62,7 +62,7 @@ class Source:
 
     @property
     def directory(self) -> str:
-        """What has to be opened: the location up to the first part that is a pattern, or that is a metadata file."""
+        """Directory to open: the location up to the first part that is a pattern or a metadata file."""
         if self.metadata_file:
             return self.location.rpartition("/")[0]
         if not self.pattern:
@@ -71,7 +71,7 @@ class Source:
 
     @property
     def pattern(self) -> str:
-        """What follows the directory, from the first part with a wildcard on; empty without one."""
+        """The rest of the location from the first part with a wildcard on; empty without one."""
         parts = self.location.split("/") if self.type == "file" else []
         first = next((at for at, part in enumerate(parts) if _WILD & set(part)), len(parts))
         return "/".join(parts[first:])
@@ -144,7 +144,7 @@ def parse_item(text: str) -> Source:
 
 
 def unit_of(source_type: str) -> str | None:
-    """What is counted of a type, such as ``records``; None where nothing is."""
+    """Unit of a source type, such as ``records``; None if it has none."""
     return KINDS[source_type].unit
 
 

@@ -87,14 +87,14 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class SourceOptions:
-    """What a query sets for a Kafka source.
+    """Options that a query sets for a Kafka source.
 
     Args:
-        limits: How much it reads in one batch.
+        limits: Limits of one batch.
         fails_on_data_loss: ``failOnDataLoss``; None when it is not known (Spark's default is true).
-        is_pattern: Whether it subscribes to a pattern, and not to topics by their names; None when that is not known.
+        is_pattern: True if it subscribes to a pattern, and not to topics by name; None when that is not known.
         assigned: The partitions of the option ``assign``; None when the query subscribes to whole topics.
-        has_group_id: Whether it sets ``kafka.group.id``, of which Spark speaks in one of its errors.
+        has_group_id: True if it sets ``kafka.group.id``, which one of Spark's errors mentions.
     """
 
     limits: Limits = field(default_factory=Limits)
@@ -106,10 +106,10 @@ class SourceOptions:
 
 @dataclass(frozen=True, slots=True)
 class QueryOptions:
-    """What a query sets for its Kafka sources, and its trigger, which counts for all of them.
+    """Options that a query sets for its Kafka sources, and its trigger, which applies to all of them.
 
     Args:
-        by_source: The options of the sources that some were declared of, by id.
+        by_source: The declared options, by source id.
         trigger: As ``DataStreamWriter.trigger`` calls it; None is unknown.
     """
 
