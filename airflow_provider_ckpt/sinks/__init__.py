@@ -1,1 +1,1 @@
-"""What a sink remembers of a query, and what a change of the checkpoint does to it; a module a format."""
+"""A sink's memory of a query, and the effect that a change of the checkpoint has on it; a module a format."""

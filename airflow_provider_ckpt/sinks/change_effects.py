@@ -1,4 +1,4 @@
-"""What a rollback does at the sink, judged by what the sink remembers of the query.
+"""The effect of a rollback on the sink, judged by the sink's memory of the query.
 
 The sink is outside the checkpoint. Spark numbers the batches after a rollback as it did before, and cuts them anew. A
 sink that remembers batch ids drops those that it has seen, whatever is in them by now: the recomputed rows are lost.
@@ -28,13 +28,13 @@ _NOT_IN_THE_LOGS = "the batch that was stopped before its end, of which real-tim
 
 
 def rollback_effect(marker: SinkMarker, batch_id: int, newest: int | None, *, trimmed: bool = False) -> SinkEffect:
-    """What the sink holds when the checkpoint has gone back to a batch and the query has run on.
+    """Effect on the sink when the checkpoint has gone back to a batch and the query has run on.
 
     Args:
-        marker: What the sink remembers; of a file sink, its log.
+        marker: The sink's memory; for a file sink, its log.
         batch_id: The batch that the checkpoint goes back to.
         newest: The newest batch that was planned; None when there is none.
-        trimmed: The rollback removes the later batches from the log of the file sink.
+        trimmed: True if the rollback removes the later batches from the log of the file sink.
     """
     if marker.kind in MARKING:
         return _marked(marker, batch_id, trimmed=trimmed)
@@ -44,12 +44,12 @@ def rollback_effect(marker: SinkMarker, batch_id: int, newest: int | None, *, tr
 
 
 def undo_effect(marker: SinkMarker, newest: int | None, *, trimmed: bool = False) -> SinkEffect:
-    """What the sink holds when a rollback is taken back, and no batch has run since.
+    """Effect on the sink when a rollback is taken back, and no batch has run since.
 
     Args:
-        marker: What the sink remembers; of a file sink, its log.
+        marker: The sink's memory; for a file sink, its log.
         newest: The newest batch that was committed before the rollback; None when the record does not say.
-        trimmed: The undo puts the later batches back into the log of the file sink.
+        trimmed: True if the undo puts the later batches back into the log of the file sink.
     """
     lost = marker.lost_up_to(newest) if newest is not None else ()
     gone = newest is not None and (marker.last_batch is None or marker.last_batch < newest)
@@ -75,21 +75,22 @@ def reset_effects(
     real_time: bool = False,
     stateful: bool = False,
 ) -> tuple[SinkEffect, ...]:
-    """What the sink holds when positions of sources were moved after a batch, and the query has run on; best first.
+    """Effects on the sink when positions of sources were moved after a batch, and the query has run on; best first.
 
-    The next batch has the id that it would have had. What is read again comes in batches that no sink has seen, so no
-    sink knows it again.
+    The next batch keeps the id that it would have had. Data that is read again comes in batches that no sink has seen,
+    so no sink recognises it.
 
     Args:
-        marker: What the sink remembers; of a file sink, its log.
+        marker: The sink's memory; for a file sink, its log.
         batch_id: The newest committed batch.
         newest: The newest planned batch; one that is not committed is dropped, and runs anew.
-        again: What is read again, in words; empty when nothing is.
-        left_out: What is never read, in words; empty when nothing is left out.
-        perhaps: What comes a second time only if its topic was not created again, in words; empty when nothing does.
-        late_before: The watermark, in words, where operators of the query drop what is older; empty without one.
-        real_time: Whether the query runs in real-time mode (:func:`in_real_time`).
-        stateful: Whether the query has state (:func:`with_state`).
+        again: Data that is read again, in words; empty when there is none.
+        left_out: Data that is never read, in words; empty when nothing is left out.
+        perhaps: Data that comes a second time only if its topic was not created again, in words; empty when there is
+            none.
+        late_before: The watermark, in words, where operators of the query drop older data; empty without one.
+        real_time: True if the query runs in real-time mode (:func:`in_real_time`).
+        stateful: True if the query has state (:func:`with_state`).
     """
     if marker.kind in _KEEPING_NOTHING:
         return (SinkEffect(marker.name, "exact", "it keeps no rows after the query ends"),)
@@ -106,7 +107,7 @@ def reset_effects(
 
 
 def _of_dropped(marker: SinkMarker, batch_id: int, newest: int | None) -> SinkEffect:
-    """What becomes of the batch in flight, which may have reached the sink, and of the id that the next batch has."""
+    """Effect of the dropped batch in flight, which may have reached the sink; the next batch has its id."""
     effect = rollback_effect(marker, batch_id, newest)
     if effect.effect == "exact":
         return replace(effect, reason=f"batch {batch_id + 1} is new to it")
@@ -161,7 +162,7 @@ def _of_a_new_topic(marker: SinkMarker, perhaps: str) -> SinkEffect:
 
 
 def repartition_effect(marker: SinkMarker, batch_id: int) -> SinkEffect:
-    """What a sink makes of a batch that Spark gives to the state alone; the log of a file sink gets an entry of it."""
+    """Effect of a batch that Spark applies to the state alone; the log of a file sink gets an entry of it."""
     if not marker.kind:
         why = f"a file sink gets a hole in its log at batch {batch_id}, at which it stops later; no other sink does"
         return SinkEffect(marker.name, "unknown", why, "Declare the sink, for example --sink file:URI or --sink kafka.")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _Commit:
-    """What one commit of the log says of its writer."""
+    """The writer that one commit of the log names."""
 
     operation: str = ""
     restored: int | None = None
@@ -34,7 +34,7 @@ class _Commit:
 
 
 def read(sink: Sink, store: Store, query_id: str, batch_id: int) -> SinkMarker:
-    """What a Delta table remembers of a query, or of a ``txnAppId``. Raises StoreError."""
+    """Read a Delta table's memory of a query, or of a ``txnAppId``. Raises StoreError."""
     writer = sink.writer or query_id
     made_of, undone = _go_back(_newest_first(DeltaLog(store)), writer, batch_id)
     last = _transaction_version(store, writer)
@@ -59,7 +59,7 @@ def _newest_first(log: DeltaLog) -> Iterator[tuple[int, _Commit]]:
 def _go_back(
     commits: Iterator[tuple[int, _Commit]], writer: str, batch_id: int
 ) -> tuple[list[SinkCommit], tuple[int, ...]]:
-    """What the table is made of, newest first; the batches that restores took back."""
+    """Commits that the table consists of, newest first, and the batches that restores took back."""
     made_of: list[SinkCommit] = []
     undone: list[int] = []
     reach: int | None = None  # the newest version that is still part of the table; None for all

@@ -1,4 +1,4 @@
-"""What a change does to a sink: its effect, why, and what to do about it."""
+"""The effect of a change on a sink, with its reason and its remedy."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ EFFECTS: tuple[Effect, ...] = ("exact", "duplicated", "skipped", "unknown", "sto
 
 @dataclass(frozen=True, slots=True)
 class SinkEffect:
-    """What happens to the rows in the sink when the plan was applied and the query continues.
+    """Effect on the rows in the sink when the plan was applied and the query continues.
 
     Args:
         sink: Kind and location.

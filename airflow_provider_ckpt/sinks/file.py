@@ -104,7 +104,7 @@ def _fits_checksum(name: str, data: bytes, log: SinkLog, store: Store) -> bool:
 
 
 def read(sink: Sink, store: Store, query_id: str, batch_id: int) -> SinkMarker:
-    """What a file sink remembers; of any query, because it goes by its directory alone."""
+    """Read a file sink's memory; it is the same for every query, because the sink goes by its directory alone."""
     log = read_file_sink(store)
     entries = sorted(log.entries.items(), key=lambda item: item[0].batch_id)
     commits = tuple(SinkCommit(name, entry.batch_id) for entry, name in entries)

@@ -1,8 +1,8 @@
-"""Whether a declared sink can be that of a query, judged by what the sink remembers and by the position of the query.
+"""Checks that a declared sink can belong to a query, by the sink's memory and the position of the query.
 
 A file sink knows batch ids and no queries, so its log is compared with the logs of the checkpoint. A table names the
-writer of each batch, so it has to know this one. What cannot be told apart by numbers, another query's output directory
-that is at the same batch by chance, is told apart by memory: the sink that was declared first for a checkpoint.
+writer of each batch, so it must know this one. Numbers cannot exclude another query's output directory that is by
+chance at the same batch; it is excluded by memory: the sink that was declared first for a checkpoint.
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ _OTHERWISE = (
 def misfit(
     marker: SinkMarker, now: QueryBatches, before: Iterable[QueryBatches] = (), *, known: bool = False
 ) -> Misfit | None:
-    """What contradicts that a sink is that of the query; None when nothing does.
+    """Evidence that a sink does not belong to the query; None when there is none.
 
     Args:
-        marker: What the sink remembers.
+        marker: The sink's memory.
         now: The position of the query.
-        before: Where it was before changes that are recorded.
-        known: The sink has been declared for this checkpoint before, and it fitted then.
+        before: Its position before recorded changes.
+        known: True if the sink was declared for this checkpoint before, and fitted then.
     """
     if marker.kind == "file":
         return _misfit_of_files(marker, now, before, known=known)
@@ -71,7 +71,7 @@ def misfit(
 
 
 def misfit_of_backup(marker: SinkMarker, batch_id: int) -> Misfit | None:
-    """What contradicts that a sink is that of a query whose backup was taken after ``batch_id``; it may be ahead."""
+    """Evidence that a sink does not belong to a query backed up after ``batch_id``; the sink may be ahead."""
     return misfit(marker, QueryBatches(batch_id, batch_id), known=True)
 
 
@@ -101,7 +101,7 @@ def _misfit_of_files(
 
 
 def _reaches(standing: QueryBatches, latest: int) -> bool:
-    """Whether the query has planned a batch, or committed one whose offset entry is lost."""
+    """True if the query has planned a batch, or committed one whose offset entry is lost."""
     return any(batch is not None and latest <= batch for batch in (standing.planned, standing.written))
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def read(sink: Sink, store: Store, query_id: str, batch_id: int) -> SinkMarker:
-    """What a table has of a query. Raises StoreError."""
+    """Read a history table's memory of a query. Raises StoreError."""
     places = list_places(store)
     if not places:
         raise StoreError("is no table of checkpoint_history: it has no manifest below epochs/", location=store.location)

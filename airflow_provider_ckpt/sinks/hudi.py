@@ -30,7 +30,7 @@ _AVRO = b"Obj\x01"
 
 
 def read(sink: Sink, store: Store, query_id: str, batch_id: int) -> SinkMarker:
-    """What a Hudi table remembers of an identifier; the query id is nothing to it. Raises StoreError."""
+    """Read a Hudi table's memory of an identifier; it ignores the query id. Raises StoreError."""
     identifier = sink.writer or DEFAULT_IDENTIFIER
     files = {**store.ls(_HOODIE)[0], **store.ls(f"{_HOODIE}/timeline")[0]}
     if f"{_HOODIE}/hoodie.properties" not in files:

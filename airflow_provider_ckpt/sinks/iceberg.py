@@ -19,7 +19,7 @@ QUERY_ID, EPOCH_ID = "spark.sql.streaming.queryId", "spark.sql.streaming.epochId
 
 
 def read(sink: Sink, store: Store, query_id: str, batch_id: int) -> SinkMarker:
-    """What an Iceberg table remembers of a query. Raises StoreError."""
+    """Read an Iceberg table's memory of a query. Raises StoreError."""
     metadata = current_metadata(store, sink.metadata_file)
     last: int | None = None
     made_of: list[SinkCommit] = []

@@ -38,7 +38,7 @@ class Memory:
     by: str
 
     def knows(self, store: Store) -> bool:
-        """Whether a sink is one of them."""
+        """True if this sink is one of those remembered."""
         return place_of(store) in self.places
 
 
@@ -51,7 +51,7 @@ def place_of(store: Store) -> str:
 
 
 def is_remembered(sink: Sink) -> bool:
-    """Whether numbers alone tell a sink from another one, so that the first that was declared has to be remembered."""
+    """True if only numbers distinguish this sink from another, so that the first one declared must be remembered."""
     return sink.kind == "file" or (sink.kind == "hudi" and not sink.writer)
 
 

@@ -1,4 +1,4 @@
-"""What sinks remember of the batches that they have seen: one module a format, loaded when it is needed."""
+"""Reads a sink's memory of the batches that it has seen: one module a format, loaded when it is needed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from airflow_provider_ckpt.untrusted.secrets import scrub
 
 
 def read_marker(sink: Sink, store: Store | None, query_id: str | None, batch_id: int) -> SinkMarker:
-    """What a sink remembers of a query.
+    """Read a sink's memory of a query.
 
     Args:
         sink: The sink.
