@@ -72,11 +72,11 @@ class DeltaLog:
 
     @property
     def is_read_out(self) -> bool:
-        """Whether as much of it was read as is read at most."""
+        """True if the limit on how much of the log is read was reached."""
         return self._left <= 0
 
     def can_rebuild(self, version: int) -> bool:
-        """Whether the log still tells what the table held at a version: by a checkpoint, and every commit after it."""
+        """True if the log still has the table's content at a version: a checkpoint, and every commit after it."""
         bases = [-1, *(at for at in self._checkpoints() if at <= version)]
         return version <= self.newest and all(later in self.commits for later in range(max(bases) + 1, version + 1))
 
@@ -99,16 +99,16 @@ class DeltaLog:
                 )
 
     def read(self, version: int, kinds: Collection[str], tell: Callable[[Iterable[Action]], Told]) -> Told:
-        """What a commit tells.
+        """Read one commit.
 
         Args:
             version: One of ``commits``.
             kinds: Actions that are read; a commit may have thousands of others.
-            tell: What to make of these actions, in their order. It may leave lines unparsed.
+            tell: Turns these actions, in their order, into a result. It may leave lines unparsed.
 
         Raises:
-            StoreError: The commit is gone or cannot be read, ``tell`` cannot make anything of it, or more than
-                DELTA_LOG_BYTES of the log would be read.
+            StoreError: The commit is gone or cannot be read, ``tell`` fails on it, or more than DELTA_LOG_BYTES of the
+                log would be read.
         """
         name = self.commits[version].name
         try:

@@ -1,4 +1,4 @@
-"""What one version of a Delta table did, as its commit says."""
+"""The changes of one version of a Delta table, as its commit records them."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class DeltaCommit:
 
     @property
     def has_data(self) -> bool:
-        """Whether a stream has something to read in it, or to stop at."""
+        """True if a stream reads something in it, or stops at it."""
         return bool(self.added or self.removed or self.changes)
 
 

@@ -1,4 +1,4 @@
-"""What RESTORE has reverted in a Delta table, and what that means for a query that reads the table as a stream.
+"""Versions that RESTORE has reverted in a Delta table, and their meaning for a query that reads it as a stream.
 
 The log keeps the versions that a RESTORE reverts, and a stream reads the log: versions whose rows the table does not
 hold any more, and after them the RESTORE, which removes files and adds earlier ones again. A stream stops there, or
@@ -43,22 +43,22 @@ class Restores:
         return tuple(spans)
 
     def holds(self, at: int, version: int) -> bool:
-        """Whether the table had the changes of a version when it was at another one. Raises as :meth:`held`."""
+        """True if the table had the changes of a version when it was at another one. Raises as :meth:`held`."""
         return any(version in span for span in self.held(at))
 
 
 @dataclass(frozen=True, slots=True)
 class Reverted:
-    """What the RESTOREs that a query has not read mean for it; versions of the table, ascending.
+    """Meaning of the RESTOREs that a query has not read; versions of the table, ascending.
 
     Args:
         restores: The RESTOREs.
         unread: Versions with data that the query has not read, and that were reverted.
         read: Versions with data that it has read, and that were reverted since: it has rows that the table has not.
-        past: The RESTORE after which the query goes on with the very rows that the table holds, if it skips everything
-            up to there; None when there is none.
-        kept: Unread versions before the first RESTORE whose data the table still has; empty when ``past`` is there.
-        known: Whether the log tells to which version each of these RESTOREs went back; if not, nothing else is known.
+        past: The RESTORE after which the query goes on with exactly the rows that the table holds, if it skips
+            everything up to there; None when there is none.
+        kept: Unread versions before the first RESTORE whose data the table still has; empty when ``past`` is set.
+        known: True if the log tells to which version each of these RESTOREs went back; if not, nothing else is known.
     """
 
     restores: tuple[int, ...]
@@ -77,11 +77,11 @@ class Reverted:
 def reverted(
     position: DeltaOffset, commits: Mapping[int, DeltaCommit], restores: Restores, newest: int
 ) -> Reverted | None:
-    """What RESTOREs mean for a query; None when it has no RESTORE to read.
+    """Judge the RESTOREs that a query has not read; None when it has no RESTORE to read.
 
     Args:
         position: Where the query is.
-        commits: What the versions of the table did, from the oldest one on that matters.
+        commits: The versions of the table, from the oldest one on that matters.
         restores: The RESTOREs among them.
         newest: The newest version of the table.
     """

@@ -22,7 +22,7 @@ _Path = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class DeltaSchema:
-    """What the metadata of a table says from one version on.
+    """Metadata of a table that holds from one version on.
 
     Args:
         table_id: The id of the table.
@@ -91,7 +91,7 @@ def _columns(data_type: Any, mapped: bool, physical: _Path = (), name: _Path = (
 
 
 def _is_readable(written: Any, read: Any, *, types: bool = True) -> bool:
-    """Whether a type can be read as another one; without ``types``, simple types are taken to be equal."""
+    """True if a type can be read as another one; without ``types``, simple types are taken to be equal."""
     if not isinstance(written, Mapping) or not isinstance(read, Mapping):
         return written == read or not (types or isinstance(written, Mapping) or isinstance(read, Mapping))
     if written.get("type") != read.get("type"):

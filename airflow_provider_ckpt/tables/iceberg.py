@@ -79,7 +79,7 @@ def _sum(*numbers: int | None) -> int | None:
 
 
 def _expiry(metadata: Any) -> Expiry:
-    """What the table sets for its expiry; what its main branch sets goes before."""
+    """Expiry settings of the table; settings of its main branch take precedence."""
     main = metadata.refs.get("main")
     told = metadata.properties
     age_ms = main.max_snapshot_age_ms if main else None

@@ -42,12 +42,12 @@ class Snapshot:
 
     @property
     def appends(self) -> bool:
-        """Whether a source reads the files that it has added."""
+        """True if a source reads the files that it has added."""
         return self.operation == "append"
 
     @property
     def text(self) -> str:
-        """What it did, and when, in words, to go after ``snapshot``."""
+        """Its operation and time in words, to go after ``snapshot``."""
         added = _counted(self.added_files, self.added_rows)
         removed = _counted(self.removed_files, self.removed_rows)
         told = [f"adds {added}"] if added else []
@@ -58,11 +58,11 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class Expiry:
-    """What an expiry of snapshots leaves, as the table says it; somebody has to run one.
+    """Settings of a table for the expiry of snapshots; somebody has to run one.
 
     Args:
-        max_age_ms: It takes snapshots that are older (``history.expire.max-snapshot-age-ms``), milliseconds.
-        least_kept: But so many of the newest stay (``history.expire.min-snapshots-to-keep``).
+        max_age_ms: Older snapshots expire (``history.expire.max-snapshot-age-ms``), milliseconds.
+        least_kept: This many of the newest stay (``history.expire.min-snapshots-to-keep``).
         pinned: Snapshots that tags and other branches hold.
     """
 
@@ -101,7 +101,7 @@ class History:
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing of the history of the current snapshot has expired."""
+        """True if nothing of the history of the current snapshot has expired."""
         return self.oldest is None or self.oldest.parent_id is None
 
     def find(self, snapshot_id: int) -> Snapshot | None:
@@ -110,7 +110,7 @@ class History:
         return None if index is None else self.snapshots[index]
 
     def has(self, snapshot_id: int) -> bool:
-        """Whether the metadata has a snapshot, on the main branch or not."""
+        """True if the metadata has a snapshot, on the main branch or not."""
         return snapshot_id in self._indices or snapshot_id in self.others
 
     def child_of(self, snapshot_id: int) -> Snapshot | None:

@@ -17,7 +17,7 @@ _File = tuple[str, str]
 
 
 def read_reverted(log: DeltaLog, position: DeltaOffset, known: Mapping[int, DeltaCommit] = {}) -> Reverted | None:
-    """What the RESTOREs that a query has not read mean for it; None when there is none.
+    """Read and judge the RESTOREs that a query has not read; None when there is none.
 
     Args:
         log: The table.
@@ -53,7 +53,7 @@ def read_restores(
 
 
 def has_restore(log: DeltaLog, first: int) -> bool:
-    """Whether a version from one on is a RESTORE: of each the commitInfo alone is read. Raises as read_reverted."""
+    """True if a version from ``first`` on is a RESTORE; reads only the commitInfo of each. Raises as read_reverted."""
     later = (version for version in sorted(log.commits, reverse=True) if version >= first)
     return any(log.read(version, ("commitInfo",), _is_restore) for version in later)
 
