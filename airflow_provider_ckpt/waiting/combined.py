@@ -42,44 +42,44 @@ _DIGITS = re.compile(r"\s*[0-9]{1,19}\s*")
 
 @dataclass(frozen=True, slots=True)
 class _Several(Condition):
-    """What :class:`AllOf` and :class:`AnyOf` have in common."""
+    """Common base of :class:`AllOf` and :class:`AnyOf`."""
 
     conditions: tuple[Condition, ...]
 
     @property
     def needs(self) -> Needs:  # type: ignore[override]  # as in Idle.needs
-        """See :class:`Condition`."""
+        """All needs of the conditions together."""
         return reduce(or_, (condition.needs for condition in self.conditions), Needs())
 
     @property
     def asks_ends(self) -> bool:  # type: ignore[override]  # as in Idle.needs
-        """See :class:`Condition`."""
+        """True if one of the conditions asks for the ends of the sources."""
         return any(condition.asks_ends for condition in self.conditions)
 
     def met(self, progress: Progress) -> tuple[Condition, ...]:
-        """See :class:`Condition`."""
+        """Reached conditions among those that this one is made of."""
         return tuple(met for condition in self.conditions for met in condition.met(progress))
 
     def _doubts(self, progress: Progress) -> Iterable[str]:
         return (doubt for condition in self.conditions for doubt in condition.doubts(progress))
 
     def resolved(self, now_ms: int) -> Condition:
-        """See :class:`Condition`."""
+        """The same combination with each condition resolved at this time."""
         return self._each(lambda condition: condition.resolved(now_ms))
 
     def bound(self, ends: SourceEnds, progress: Progress) -> Condition:
-        """See :class:`Condition`."""
+        """The same combination with each condition bound to the ends of the sources."""
         return self._each(lambda condition: condition.bound(ends, progress))
 
     def at_poll(self, ends: SourceEnds, progress: Progress) -> Condition:
-        """See :class:`Condition`."""
+        """The same combination with each condition as this poll gives it."""
         return self._each(lambda condition: condition.at_poll(ends, progress))
 
     def _each(self, change: Callable[[Condition], Condition]) -> Self:
         return type(self)(tuple(map(change, self.conditions)))
 
     def to_dict(self) -> dict[str, Any]:
-        """See :class:`Condition`."""
+        """The combination as a JSON object."""
         return {"condition": self.name, "conditions": [condition.to_dict() for condition in self.conditions]}
 
 
@@ -90,7 +90,7 @@ class AllOf(_Several):
     name: ClassVar[str] = "all_of"
 
     def reached(self, progress: Progress) -> bool:
-        """See :class:`Condition`."""
+        """True if every condition is reached."""
         return all(condition.reached(progress) for condition in self.conditions)
 
     def is_hopeless(self, progress: Progress) -> bool:
@@ -98,7 +98,7 @@ class AllOf(_Several):
         return any(condition.is_hopeless(progress) for condition in self.conditions)
 
     def explain(self, progress: Progress) -> str:
-        """See :class:`Condition`."""
+        """Explain the conditions that are not reached yet, or all of them."""
         unmet = [condition for condition in self.conditions if not condition.reached(progress)]
         return "; ".join(condition.explain(progress) for condition in unmet or self.conditions)
 
@@ -120,7 +120,7 @@ class AnyOf(_Several):
     name: ClassVar[str] = "any_of"
 
     def reached(self, progress: Progress) -> bool:
-        """See :class:`Condition`."""
+        """True if one of the conditions is reached."""
         return any(condition.reached(progress) for condition in self.conditions)
 
     def is_hopeless(self, progress: Progress) -> bool:
@@ -128,12 +128,12 @@ class AnyOf(_Several):
         return not self.reached(progress) and all(condition.is_hopeless(progress) for condition in self.conditions)
 
     def explain(self, progress: Progress) -> str:
-        """See :class:`Condition`."""
+        """Explain the conditions that are reached, or all of them."""
         reached = self.met(progress)
         return "; or ".join(condition.explain(progress) for condition in reached or self.conditions)
 
     def remaining(self, progress: Progress) -> float | None:
-        """See :class:`AllOf`."""
+        """0 once reached; None before, because nobody knows which condition comes first."""
         return 0.0 if self.reached(progress) else None
 
     def eta_ms(self, earlier: Progress, latest: Progress) -> float | None:
@@ -274,7 +274,7 @@ def _offset_text(offset: Any) -> str:
 
 
 def is_relative(fields: Mapping[str, Any]) -> bool:
-    """Whether a condition as a mapping, or a part of it, means the time at which its wait begins.
+    """True if a condition as a mapping, or a part of it, depends on the time at which its wait begins.
 
     Templates in it need not be rendered yet.
     """

@@ -1,4 +1,4 @@
-"""What can be waited for, as small values: they compare, explain themselves, combine, and go through JSON.
+"""Conditions of a wait, as small values: they compare, explain themselves, combine, and go through JSON.
 
 Only committed batches count. A condition may be relative: the next batch is one after *now*, the end of the sources is
 where they end now. A wait resolves and binds its condition when it begins and keeps the result, so that another process
@@ -19,11 +19,11 @@ from airflow_provider_ckpt.times import duration_text, time_text
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What a poll has to bring for a condition to be judged, beside the commit log's listing.
+    """Data that a poll must read for a condition to be judged, besides the listing of the commit log.
 
     Args:
         offsets: The offset log entry of the newest committed batch.
-        planned_after_ms: The newest planned batch, once nothing was committed for so long; None for never.
+        planned_after_ms: The newest planned batch, once nothing was committed for this long; None for never.
     """
 
     offsets: bool = False
@@ -55,7 +55,7 @@ class Condition(ABC):
 
     @abstractmethod
     def reached(self, progress: Progress) -> bool:
-        """Whether the committed progress is there."""
+        """True if the committed progress has reached the condition."""
 
     @abstractmethod
     def explain(self, progress: Progress) -> str:
@@ -76,18 +76,18 @@ class Condition(ABC):
         return now * took_ms / (before - now)
 
     def doubts(self, progress: Progress) -> tuple[str, ...]:
-        """What speaks against waiting for this, as sentences: it will not be met in this state, or means little."""
+        """Sentences against waiting for this condition: it will not be met in this state, or means little."""
         return () if self.reached(progress) else tuple(self._doubts(progress))
 
     def _doubts(self, progress: Progress) -> Iterable[str]:
         return ()
 
     def is_hopeless(self, progress: Progress) -> bool:
-        """Whether it will not be met in the present state of the checkpoint."""
+        """True if it will not be met in the present state of the checkpoint."""
         return bool(self.doubts(progress))
 
     def met(self, progress: Progress) -> tuple[Condition, ...]:
-        """Which conditions are reached: this one, or those that it is made of."""
+        """Reached conditions: this one, or those that it is made of."""
         return (self,) if self.reached(progress) else ()
 
     def resolved(self, now_ms: int) -> Condition:
@@ -117,11 +117,11 @@ class BatchCommitted(Condition):
     batch_id: int
 
     def reached(self, progress: Progress) -> bool:
-        """See :class:`Condition`."""
+        """True once the batch, or a later one, is committed."""
         return progress.batch_id is not None and progress.batch_id >= self.batch_id
 
     def explain(self, progress: Progress) -> str:
-        """See :class:`Condition`."""
+        """Name the committed batch and the awaited one."""
         return f"committed batch {or_none(progress.batch_id)}, waiting for batch {self.batch_id}"
 
     def remaining(self, progress: Progress) -> float | None:
@@ -142,7 +142,10 @@ class NextBatch(Condition):
     after_ms: int | None = None
 
     def reached(self, progress: Progress) -> bool:
-        """See :class:`Condition`. Raises CheckpointError when the log does not say when batches began."""
+        """True once a batch that began after the given time is committed.
+
+        Raises CheckpointError when the log does not say when batches began.
+        """
         if self.after_ms is None or progress.offsets is None:
             return False
         if progress.offsets.metadata is None:
@@ -152,12 +155,12 @@ class NextBatch(Condition):
         return progress.offsets.metadata.batch_timestamp_ms > self.after_ms
 
     def explain(self, progress: Progress) -> str:
-        """See :class:`Condition`."""
+        """Name the committed batch and the time after which the awaited one begins."""
         after = "now" if self.after_ms is None else time_text(self.after_ms)
         return f"committed batch {or_none(progress.batch_id)}, waiting for one that began after {after}"
 
     def resolved(self, now_ms: int) -> Condition:
-        """See :class:`Condition`."""
+        """The same condition with this time in the place of *now*."""
         return self if self.after_ms is not None else replace(self, after_ms=now_ms)
 
 
@@ -170,7 +173,7 @@ class WatermarkPassed(Condition):
     watermark_ms: int
 
     def reached(self, progress: Progress) -> bool:
-        """See :class:`Condition`."""
+        """True once the watermark is at the given time or past it."""
         return progress.watermark_ms is not None and progress.watermark_ms >= self.watermark_ms
 
     def _doubts(self, progress: Progress) -> Iterable[str]:
@@ -182,7 +185,7 @@ class WatermarkPassed(Condition):
             )
 
     def explain(self, progress: Progress) -> str:
-        """See :class:`Condition`."""
+        """Name the committed batch, its watermark and the awaited one."""
         stands = time_text(progress.watermark_ms) if progress.watermark_ms else "none"  # 0 is none, too
         return (
             f"committed batch {or_none(progress.batch_id)} with the watermark {stands}, "
@@ -207,11 +210,14 @@ class Idle(Condition):
 
     @property
     def needs(self) -> Needs:  # type: ignore[override]  # a class variable of the base, known here from the fields
-        """See :class:`Condition`."""
+        """The newest planned batch, once nothing was committed for the given time."""
         return Needs(planned_after_ms=self.for_ms)
 
     def reached(self, progress: Progress) -> bool:
-        """See :class:`Condition`. Raises CheckpointError when the storage does not say when an object was written."""
+        """True once nothing was committed for the given time and no batch is in flight.
+
+        Raises CheckpointError when the storage does not say when an object was written.
+        """
         if progress.batch_id is None:
             return False
         return progress.quiet_ms >= self.for_ms and progress.planned == progress.batch_id
@@ -224,7 +230,7 @@ class Idle(Condition):
         return False
 
     def explain(self, progress: Progress) -> str:
-        """See :class:`Condition`."""
+        """Say for how long nothing was committed, and which batch is in flight."""
         if progress.batch_id is None:
             return "no batch is committed"
         busy = f", batch {progress.planned} is in flight" if (progress.planned or 0) > progress.batch_id else ""
@@ -249,7 +255,10 @@ class Stalled(Condition):
     since_ms: int | None = None
 
     def reached(self, progress: Progress) -> bool:
-        """See :class:`Condition`. Raises CheckpointError when the storage does not say when an object was written."""
+        """True once nothing was committed for the given time.
+
+        Raises CheckpointError when the storage does not say when an object was written.
+        """
         return self._quiet_ms(progress) >= self.for_ms
 
     def _doubts(self, progress: Progress) -> Iterable[str]:
@@ -265,7 +274,7 @@ class Stalled(Condition):
         return 0 if self.since_ms is None else progress.polled_at_ms - self.since_ms
 
     def explain(self, progress: Progress) -> str:
-        """See :class:`Condition`."""
+        """Say for how long nothing was committed, and after how long the query counts as stalled."""
         return f"{_quiet(progress)}, it counts as stalled after {duration_text(self.for_ms)}"
 
     def eta_ms(self, earlier: Progress, latest: Progress) -> float | None:
@@ -273,7 +282,7 @@ class Stalled(Condition):
         return max(0.0, self.for_ms - self._quiet_ms(latest))
 
     def resolved(self, now_ms: int) -> Condition:
-        """See :class:`Condition`."""
+        """The same condition, counted from this time if it names none."""
         return self if self.since_ms is not None else replace(self, since_ms=now_ms)
 
 

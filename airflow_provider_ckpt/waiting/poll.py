@@ -90,7 +90,7 @@ class Poller:
             return progress
 
     def _is_continued_by(self, progress: Progress) -> bool:
-        """Whether the newest commit of the last poll still is as it was."""
+        """True if the newest commit of the last poll is unchanged."""
         if self.latest is None:
             return False
         batch_id = self.latest.batch_id
@@ -168,7 +168,7 @@ def poll_progress(store: Store, needs: Needs | None = None) -> Progress:
 
 
 def with_offsets(store: Store, progress: Progress) -> Progress:
-    """What :meth:`Poller.with_offsets` brings. Without it when the storage does not answer: the wait has ended."""
+    """Run :meth:`Poller.with_offsets`; returns the progress unchanged if the storage fails, as the wait has ended."""
     if progress.offsets is not None:
         return progress
     with suppress(StoreError):

@@ -33,7 +33,10 @@ class OffsetsReached(Condition):
     slack: int = 0
 
     def reached(self, progress: Progress) -> bool:
-        """See :class:`Condition`. Raises CheckpointError when an offset cannot be compared."""
+        """True once the committed offset is at the given one or past it.
+
+        Raises CheckpointError when an offset cannot be compared.
+        """
         if progress.offsets is None:
             return False
         if all(self._source_reached(progress, source_id) for source_id in self.offsets):
@@ -97,7 +100,7 @@ class OffsetsReached(Condition):
         return float(missing)
 
     def explain(self, progress: Progress) -> str:
-        """See :class:`Condition`."""
+        """Say how far the source is from the given offset."""
         current = progress.offsets.offsets if progress.offsets else ()
         stands = {source_id: offset.json if offset else "-" for source_id, offset in current}
         waits = ", ".join(
@@ -134,7 +137,10 @@ class SnapshotReached(Condition):
     before: tuple[int, ...] = ()
 
     def reached(self, progress: Progress) -> bool:
-        """See :class:`Condition`. Raises CheckpointError when the source is none of Iceberg's."""
+        """True once the committed position is at the snapshot or past it.
+
+        Raises CheckpointError when the source is not an Iceberg source.
+        """
         stands = self._position(progress)
         if stands is None or stands[0] == -1 or stands[0] in self.before:
             return False
@@ -148,7 +154,7 @@ class SnapshotReached(Condition):
         return value["snapshot_id"], value["position"]
 
     def explain(self, progress: Progress) -> str:
-        """See :class:`Condition`."""
+        """Name the committed snapshot and the awaited one."""
         stands = self._position(progress)
         where = "nowhere" if stands is None else f"file {stands[1]} of snapshot {stands[0]}"
         return (
@@ -159,11 +165,11 @@ class SnapshotReached(Condition):
 
 @dataclass(frozen=True, slots=True)
 class FilesRead(Condition):
-    """What a poll found of a directory that a file source reads.
+    """Result of a poll of a directory that a file source reads.
 
     Args:
-        source_id: Which source.
-        unread: How many files that have to be read are in no committed batch.
+        source_id: The source.
+        unread: Number of files to read that are in no committed batch.
         newest: One of them, for people.
     """
 
@@ -175,11 +181,11 @@ class FilesRead(Condition):
     newest: str | None = None
 
     def reached(self, progress: Progress) -> bool:
-        """See :class:`Condition`."""
+        """True once no file is left to read."""
         return self.unread == 0
 
     def explain(self, progress: Progress) -> str:
-        """See :class:`Condition`."""
+        """Say how many files the source still has to read."""
         such = f", such as {self.newest}" if self.newest else ""
         return f"source {self.source_id} still has to read {self.unread:,} files{such}"
 
@@ -206,11 +212,11 @@ class FilesWritten(Condition):
         return False
 
     def explain(self, progress: Progress) -> str:
-        """See :class:`Condition`."""
+        """Name the source and the time up to which it has to read files."""
         return f"waiting for source {self.source_id} to read the files of {time_text(self.at_ms)}"
 
     def at_poll(self, ends: SourceEnds, progress: Progress) -> Condition:
-        """What is left of them: :class:`FilesRead`."""
+        """The remaining files at this poll, as :class:`FilesRead`."""
         return ends.files_at(self.source_id, self.at_ms, progress)
 
 
@@ -236,7 +242,7 @@ class SourceEndReached(Condition):
         return False
 
     def explain(self, progress: Progress) -> str:
-        """See :class:`Condition`."""
+        """Name the time up to which everything must be read."""
         return f"waiting for all that was written until {'now' if self.at_ms is None else time_text(self.at_ms)}"
 
     def bound(self, ends: SourceEnds, progress: Progress) -> Condition:
@@ -265,7 +271,7 @@ class LagAtMost(Condition):
         return False
 
     def explain(self, progress: Progress) -> str:
-        """See :class:`Condition`."""
+        """Name the lag that is waited for."""
         lag = f"{self.lag_units:,} units" if self.lag_ms is None else f"{duration_text(self.lag_ms)}"
         return f"waiting for a lag of at most {lag}"
 

@@ -127,12 +127,12 @@ class Waiting:
 
     @property
     def needs(self) -> Needs:
-        """What a poll has to bring."""
+        """Data that a poll must read."""
         return self.condition.needs if self.foresee is None else self.condition.needs | Needs(True, ENDED_MS)
 
     @property
     def asks_sources(self) -> bool:
-        """Whether a step may ask the sources, and so block."""
+        """True if a step may ask the sources, and so block."""
         return self.ends is not None or self.foresee is not None
 
     def step(self, progress: Progress, now_ms: int) -> Reached | Pending | Lost:
@@ -191,7 +191,7 @@ class Waiting:
         return foreseen
 
     def _doubts(self, condition: Condition, progress: Progress, foreseen: Foreseen) -> tuple[str, ...]:
-        """What speaks against going on to wait and was not said yet. Raises WaitLostError when that is to be fatal."""
+        """New sentences against waiting on. Raises WaitLostError when a doubt is to be fatal."""
         if progress.batch_id == self._doubted:  # a doubt may cost requests, and does not change with every poll
             return ()
         absent = self.why_absent() if progress.batch_id is None and progress.query_id is None else None
