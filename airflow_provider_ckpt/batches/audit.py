@@ -1,4 +1,4 @@
-"""What a history table tells, as SQL over its rows: one statement a table, in the order in which they build up.
+"""SQL over the rows of a history table: one statement a table, in the order in which they build up.
 
 The rows are those of :data:`~airflow_provider_ckpt.batches.columns.BATCHES`, in a view called ``history``; a second
 one, ``operators``, has ``location`` and ``operators``, the number of stateful operators, null where nobody knows. Times
@@ -20,7 +20,7 @@ _POINTS = 60
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """What a storage charges, and how often Spark asks it. The defaults are those of S3, and of Spark's S3A by rename.
+    """Prices of a storage, and how often Spark asks it. The defaults are those of S3, and of Spark's S3A by rename.
 
     Args:
         write_usd: US dollars for a million requests that write or list.

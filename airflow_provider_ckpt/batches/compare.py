@@ -33,7 +33,7 @@ class Between:
         return source_ids((self.start, self.end))
 
     def advance(self, types: Mapping[str, str]) -> tuple[SourceAdvance, ...]:
-        """What each source has read; ``types`` are declared source types by source id."""
+        """Advance of each source; ``types`` are declared source types by source id."""
         return tuple(advance(self.start, self.end, types, self.later))
 
 

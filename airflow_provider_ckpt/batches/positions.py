@@ -75,7 +75,7 @@ def moved_to(
 
 
 def _is_continued(known: CheckpointPosition, batches: list[int], commits: Mapping[int, int | None]) -> bool:
-    """Whether the newest commit that was read is as it was, or has been purged and others came after it."""
+    """True if the newest commit that was read is unchanged, or was purged and others came after it."""
     if known.batch_id in commits:
         return commits[known.batch_id] == known.committed_at_ms
     return batches[0] > known.batch_id
@@ -136,7 +136,7 @@ class BatchRange:
 def ranges_between(
     start: Mapping[str, CheckpointPosition], end: Mapping[str, CheckpointPosition]
 ) -> Iterator[BatchRange]:
-    """What lies after one offset (exclusive) up to another (inclusive), in the order of the locations."""
+    """Yield the ranges after one offset (exclusive) up to another (inclusive), in the order of the locations."""
     for location, now in end.items():
         before = start.get(location)
         if before == now:

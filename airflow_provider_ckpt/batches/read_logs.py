@@ -30,11 +30,11 @@ ReadMany = Callable[[Iterable[str]], Iterator[Encodable | CheckpointError]]
 
 @dataclass(frozen=True, slots=True)
 class LogListing:
-    """What both logs list.
+    """Listing of both logs.
 
     Args:
-        names: Their entries, and what is at the top.
-        committed_at_ms: When each committed batch was, by the clock of the storage, epoch milliseconds; None where the
+        names: Their entries, and the objects at the top.
+        committed_at_ms: Commit time of each batch, by the clock of the storage, epoch milliseconds; None where the
             storage does not say.
         batches: Every batch that one of the logs has, ascending; there may be gaps.
     """

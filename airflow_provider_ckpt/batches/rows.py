@@ -46,13 +46,13 @@ class LoggedBatch(NamedTuple):
 
     @property
     def vanished(self) -> bool:
-        """Whether an entry that was listed was gone when it was read: purged, or rolled back."""
+        """True if a listed entry was gone when it was read: purged, or rolled back."""
         return any(isinstance(problem, CheckpointNotFoundError) for problem in self.problems)
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Which checkpoint rows are of.
+    """The checkpoint that rows belong to.
 
     Args:
         location: Its URI.
@@ -71,7 +71,7 @@ class Origin:
 
 
 class BatchRow(NamedTuple):
-    """What both logs say of one batch and one of its sources. Times are epoch milliseconds.
+    """One batch and one of its sources, as both logs have them. Times are epoch milliseconds.
 
     Args:
         location: URI of the checkpoint.

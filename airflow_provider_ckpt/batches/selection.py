@@ -1,4 +1,4 @@
-"""Which batches of which checkpoints are asked for, and what is known of their sources."""
+"""Selection of batches and checkpoints, and the declared types of their sources."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ CLOCKS_MS = 3_600_000
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which batches of a checkpoint.
+    """Selection of batches of a checkpoint.
 
     Args:
         first_batch: Not before this batch (inclusive).
         last_batch: Not after this batch (inclusive).
-        last_batches: No more than the newest so many of those that the log holds.
+        last_batches: At most this many, the newest that the log holds.
         from_ms: Not planned before this time (inclusive), epoch milliseconds.
         until_ms: Planned before this time (exclusive), epoch milliseconds.
     """
@@ -39,11 +39,11 @@ class Selection:
         return newest[first:end]
 
     def is_too_old(self, committed_at_ms: int | None) -> bool:
-        """Whether a batch with this commit need not be read: it was planned before its commit."""
+        """True if a batch with this commit need not be read: it was planned before its commit."""
         return self.from_ms is not None and committed_at_ms is not None and committed_at_ms < self.from_ms - CLOCKS_MS
 
     def admits_time(self, batch_time_ms: int | None) -> bool:
-        """Whether a batch was planned in the time asked for; one that does not say when always is."""
+        """True if a batch was planned in the selected time; also true for one without a time."""
         if batch_time_ms is None:
             return True
         if self.from_ms is not None and batch_time_ms < self.from_ms:
@@ -51,7 +51,7 @@ class Selection:
         return self.until_ms is None or batch_time_ms < self.until_ms
 
     def within(self, other: Selection) -> Selection:
-        """What both admit."""
+        """The selection of what both admit."""
         return Selection(
             _latest(self.first_batch, other.first_batch),
             _earliest(self.last_batch, other.last_batch),
@@ -71,7 +71,7 @@ def _earliest(one: int | None, other: int | None) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class DeclaredTypes:
-    """What somebody declares of the sources of a fleet, for offset logs that do not name their types (version 1).
+    """Declared source types of a fleet, for offset logs that do not name them (version 1).
 
     Args:
         by_pattern: Source type by source id, by a pattern of locations (``fnmatch``); the first that fits counts.
