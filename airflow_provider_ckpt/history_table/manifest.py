@@ -1,4 +1,4 @@
-"""Which files are the rows of a table that streams write: one manifest an epoch, and those that merge many.
+"""Manifests: they name the files that are the rows of a table which streams write, one manifest an epoch.
 
 A table is a directory with ``data/`` and ``epochs/<query id>/``. Tasks write files of unique names into ``data/``, and
 nobody reads one before a manifest names it. The manifest ``epochs/<query id>/<N>`` makes the files of epoch N rows of
@@ -57,13 +57,13 @@ class DataFile:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What one task wrote: the message that it sends to whoever commits the epoch.
+    """Files that one task wrote: the message that it sends to the committer of the epoch.
 
     Args:
         query_id: Id of the streaming query.
-        files: What was written; nothing when the task had no rows.
-        since_ms: When the task began to write, epoch milliseconds.
-        plan: What the epoch was planned as when the task began, as a digest; None where the task does not say.
+        files: The files; empty when the task had no rows.
+        since_ms: Time at which the task began to write, epoch milliseconds.
+        plan: Digest of the plan of the epoch when the task began; None where the task does not say.
     """
 
     query_id: str
@@ -92,7 +92,7 @@ class Place:
         return f"{EPOCHS}/{self.query_id}/{self.epoch}{'.compact' if self.compact else ''}"
 
     def replaces(self, other: Place) -> bool:
-        """Whether this merged manifest covers what the other one does."""
+        """True if this merged manifest covers everything that the other one covers."""
         if not self.compact or self.query_id != other.query_id:
             return False
         return self.epoch > other.epoch or (self.epoch == other.epoch and not other.compact)
@@ -111,7 +111,7 @@ def parse_undone(name: str) -> Place | None:
 
 
 def is_data_file(name: str) -> bool:
-    """Whether a name is that of a file that a task may have written."""
+    """True if a name is that of a file that a task may have written."""
     return _DATA_FILE.match(name) is not None
 
 
@@ -141,15 +141,15 @@ def _in_order(place: Place) -> tuple[str, int]:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What makes files rows of the table.
+    """Manifest that makes files rows of the table.
 
     Args:
-        place: What it covers.
+        place: The epochs that it covers.
         files: The files.
         schema: Spark's ``StructType`` of the rows, as JSON text.
         created_at_ms: Epoch milliseconds.
-        plan: What the rows are of, as a digest: the plan that its stream had made of the epoch; of a merged manifest
-            that of the last epoch. None where the writer could not tell.
+        plan: Digest of the plan that its stream had made of the epoch; of a merged manifest that of the last epoch.
+            None where the writer could not tell.
     """
 
     place: Place
@@ -164,7 +164,7 @@ class Manifest:
         return sum(file.rows for file in self.files)
 
     def is_of_the_plan_of(self, other: Manifest) -> bool:
-        """Whether another one of this epoch holds the same rows: one plan, or, where none is known, as many rows."""
+        """True if another one of this epoch holds the same rows: the same plan or, if one is unknown, as many rows."""
         if self.plan is not None and other.plan is not None:
             return self.plan == other.plan
         return self.place.compact or other.place.compact or self.rows == other.rows
@@ -221,7 +221,7 @@ def _count(value: Any) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Garbage:
-    """What may be deleted, in this order.
+    """Files that may be deleted, in this order.
 
     Args:
         files: Data files and drafts by name, that no reader and no commit needs.
@@ -239,7 +239,7 @@ def garbage(
     grace_ms: int = GRACE_MS,
     undone: Iterable[Manifest] = (),
 ) -> Garbage:
-    """What has been nobody's for longer than the grace.
+    """Files that nothing has needed for longer than the grace.
 
     A file that no manifest names is an attempt's that was lost, or one that is being written. A replaced manifest, and
     what only such ones name, is kept as long after it was replaced, for those who began to read before.

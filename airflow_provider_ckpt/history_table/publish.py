@@ -68,7 +68,7 @@ def commit(
 
 
 def _the_plan(table: Store, place: Place, written: Sequence[Written], plan: str | None) -> str | None:
-    """What the rows are of. Raises StoreError when it is something else than what the epoch is planned as now."""
+    """Digest of the plan that the rows belong to. Raises StoreError when the epoch is now planned differently."""
     plans = {task.plan for task in written if task.plan is not None} | ({plan} - {None})
     if len(plans) > 1:
         raise StoreError(

@@ -1,4 +1,4 @@
-"""What is in a table: manifests alone tell, never a listing of the data."""
+"""Reads the content of a table from its manifests alone, never from a listing of the data."""
 
 from __future__ import annotations
 
