@@ -1,4 +1,4 @@
-"""Whether the arguments of the new version lead it to the fork, and not to what the live query uses.
+"""Checks that the arguments of the new version lead it to the fork, and not to what the live query uses.
 
 An application that is started beside the live query with the arguments of the live one would write to its checkpoint
 and its sink before anybody has approved. Absolute locations are known in each spelling that a job may use: ``s3a://``

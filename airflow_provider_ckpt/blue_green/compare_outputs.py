@@ -1,4 +1,4 @@
-"""Whether a new version has written what the live query has, over the batches that both have read."""
+"""Compares the outputs of a new version and the live query over the batches that both have read."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ Rows = Callable[[Output], Iterable[Mapping[str, Any]]]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a comparison has found.
+    """Result of a comparison.
 
     Args:
         comparison: The rows.
@@ -61,12 +61,12 @@ class Outcome:
 
     @property
     def is_equal(self) -> bool:
-        """Whether rows and watermark are equal."""
+        """True if rows and watermark are equal."""
         return self.comparison.is_equal and self.live_watermark_ms == self.shadow_watermark_ms
 
     @property
     def sentence(self) -> str:
-        """What was found, in one sentence."""
+        """The result in one sentence."""
         if self.live_watermark_ms == self.shadow_watermark_ms:
             return self.comparison.sentence
         return (

@@ -1,4 +1,4 @@
-"""Whether the live query can be switched to another version, and what that does at its sinks."""
+"""Decides if the live query can be switched to another version, and the effect of that on its sinks."""
 
 from __future__ import annotations
 
@@ -51,5 +51,5 @@ def require_exact(location: str, effects: Sequence[SinkEffect], accept_sink: Seq
 
 
 def _has_gaps(view: CheckpointView) -> bool:
-    """Whether the logs leave batches out, as with async progress tracking."""
+    """True if the logs leave batches out, as with async progress tracking."""
     return any(later - earlier > 1 for log in (view.planned, view.committed) for earlier, later in pairwise(log))

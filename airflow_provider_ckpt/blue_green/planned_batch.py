@@ -30,7 +30,7 @@ def planned_batch(first: OffsetSeq, last: OffsetSeq) -> OffsetSeq:
 
 
 def same_end(one: OffsetSeq, other: OffsetSeq) -> bool:
-    """Whether two batches have ended at the same offsets of the same sources."""
+    """True if two batches ended at the same offsets of the same sources."""
     return dict(one.offsets) == dict(other.offsets)
 
 

@@ -1,4 +1,4 @@
-"""Whether the output of a new version is another one than that of the live query."""
+"""Requires that a new version writes to another output than the live query."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether somebody still writes to the checkpoint of a query that is said to be stopped."""
+"""Requires that nobody writes to the checkpoint of a query that is said to be stopped."""
 
 from __future__ import annotations
 

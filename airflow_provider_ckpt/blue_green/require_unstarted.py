@@ -1,4 +1,4 @@
-"""Whether a new version can still write the first batch of a fork: what an earlier one has written stays."""
+"""Requires that a new version can still write the first batch of a fork: output of an earlier one stays."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def require_unstarted(fork: Store, first_batch: int, shadow: Opened | None) -> N
 
 
 def _has_batch(fork_id: str | None, first_batch: int, shadow: Opened | None) -> bool:
-    """Whether a sink would drop the first batch of a fork. Raises StoreError for a table that cannot be read."""
+    """True if a sink would drop the first batch of a fork. Raises StoreError for a table that cannot be read."""
     sink, store = shadow or (None, None)
     if sink is None or store is None:
         return False

@@ -1,4 +1,4 @@
-"""Whether two outputs have the same rows, however often each and in whatever order."""
+"""Compares the rows of two outputs, counting repeated rows, in any order."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What two outputs of the same range have in common, and what not.
+    """Rows that two outputs of the same range share, and their differences.
 
     Args:
-        live_rows: Rows of the live output, those that are there twice counted twice.
+        live_rows: Rows of the live output; a row that is there twice counts twice.
         shadow_rows: Rows of the shadow output.
-        missing: Rows that the shadow output lacks: of a row that is there twice and once, one.
+        missing: Rows that the shadow output lacks: one, for a row that is there twice and once.
         extra: Rows that the live output lacks.
         lost_columns: Columns of the live output alone.
         new_columns: Columns of the shadow output alone that were not declared.
@@ -62,13 +62,13 @@ class Comparison:
 
     @property
     def is_equal(self) -> bool:
-        """Whether every row is there as often in both; two empty outputs have shown nothing, so they are not."""
+        """True if every row is in both equally often; false for two empty outputs, which have shown nothing."""
         differs = self.missing or self.extra or self.lost_columns or self.new_columns or self.shape
         return bool(self.live_rows) and not differs
 
     @property
     def sentence(self) -> str:
-        """What was found, in one sentence."""
+        """The result in one sentence."""
         if self.is_equal:
             return f"all {self.live_rows} rows are equal"
         if not self.live_rows and not self.shadow_rows:

@@ -1,4 +1,7 @@
-"""What readers of an output rely on beside its rows: the format, the partition columns, and the types of columns.
+"""Shape of an output, which readers rely on besides its rows: format, partition columns, and types of columns.
+
+Values hide these: 1 is 1 as a byte and as a long, and null has no type. Readers of a file sink stop at a directory with
+files of two shapes.
 
 Values hide these: 1 is 1 as a byte and as a long, and null has no type. Files of two shapes in one directory are what
 readers of a file sink stop at.

@@ -209,7 +209,7 @@ def _read(store: Store, batch_id: int, name: str) -> Encodable:
 
 
 def _is_staged(fork: Store, batch_id: int, data: bytes) -> bool:
-    """Whether an earlier run has planned this very batch. Raises PlanError for another one."""
+    """True if an earlier run has planned this very batch. Raises PlanError for another one."""
     name = layout.offset_entry(batch_id)
     if fork.stat(name) is None:
         return False

@@ -1,4 +1,4 @@
-"""What a switch from one version of a query to another does at its sink, and the way back.
+"""The effect of a switch from one version of a query to another on its sink, and the way back.
 
 The new version goes on with the checkpoint and the sink of the live query: with its query id, its batch ids, and what
 the sink remembers of both. So a switch is a restart. The only batch that can run again is one in flight, and it runs
@@ -29,14 +29,14 @@ _KNOWS = {
 def switch_effect(
     marker: SinkMarker, in_flight: int | None, *, is_stopped: bool, has_gaps: bool = False, real_time: bool = False
 ) -> SinkEffect:
-    """What the sink holds when another version goes on with the checkpoint.
+    """Effect on the sink when another version continues the checkpoint.
 
     Args:
-        marker: What the sink remembers of the query.
+        marker: The sink's memory of the query.
         in_flight: The batch that is planned and not committed; None when there is none.
-        is_stopped: Whether the query is stopped; until then, a batch may be in flight when it stops.
-        has_gaps: Whether the logs leave batches out, as with async progress tracking: a restart runs them again.
-        real_time: Whether the query runs in real-time mode.
+        is_stopped: True if the query is stopped; until then, a batch may be in flight when it stops.
+        has_gaps: True if the logs leave batches out, as with async progress tracking: a restart runs them again.
+        real_time: True if the query runs in real-time mode.
     """
     effect = _effect(marker, in_flight, is_stopped=is_stopped and not has_gaps)
     return in_real_time(effect, marker) if real_time else effect
