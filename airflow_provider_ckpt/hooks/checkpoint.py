@@ -100,7 +100,7 @@ class CheckpointHook(BaseHook):
         trigger: str | None,
         kafka_conn_id: str | None = None,
     ) -> WaitForesight | None:
-        """What foresees a wait on the Kafka sources of a query; None when nothing was declared of the query.
+        """Forecast for a wait on the Kafka sources of a query; None when nothing was declared of the query.
 
         Raises CheckpointError for an option or a trigger that makes no sense.
 
@@ -262,7 +262,7 @@ def duration_ms_of(name: str, value: Any) -> int:
 
 
 def query_options_of(source_options: Mapping[str, Any] | None, trigger: str | None) -> QueryOptions:
-    """What a task says of the Kafka sources and the trigger of a query. Raises CheckpointError."""
+    """Options of the Kafka sources, and the trigger, that a task declares for a query. Raises CheckpointError."""
     if trigger and trigger not in TRIGGERS:
         raise CheckpointError(f"trigger must be one of {', '.join(TRIGGERS)}, not {trigger!r:.60}")
     try:
