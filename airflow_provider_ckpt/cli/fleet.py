@@ -26,7 +26,7 @@ from airflow_provider_ckpt.cli.positions.topic_memory import TopicMemory
 from airflow_provider_ckpt.cli.render import INTERRUPTED, print_error, say
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.errors import CheckpointNotFoundError, GateFailedError
-from airflow_provider_ckpt.fleet.find import DEPTH, THREADS, Unsearched, find_checkpoints
+from airflow_provider_ckpt.fleet.find import DEPTH, THREADS, find_checkpoints
 from airflow_provider_ckpt.fleet.find_twins import find_twins
 from airflow_provider_ckpt.fleet.index import left_out_text
 from airflow_provider_ckpt.fleet.judge import judge_checkpoints
@@ -145,10 +145,11 @@ def fleet(
     to a broker serves all queries. The first line names what was not judged because it was neither declared nor read;
     the decision is then not pass.
     Exit code 1 when there is an error, a decision to block, or a directory or a source that could not be read; 3 when
-    there is no checkpoint. Directories that --depth leaves out are counted, and change no exit code. Of a flow of a
-    declarative pipeline only the newest version is checked; the others are listed as replaced. With --json the rows
-    are printed in the order of their directories, not worst first. When it is interrupted (Ctrl-C), what was checked by
-    then is printed, the summary says that it is not complete, and the exit code is 130.
+    there is no checkpoint; a root that cannot be read is a row, unless there is no other one. Directories that --depth
+    leaves out are counted, and change no exit code; so are empty directories, and files directly below a root. Of a
+    flow of a declarative pipeline only the newest version is checked; the others are listed as replaced. With --json
+    the rows are printed in the order of their directories, not worst first. When it is interrupted (Ctrl-C), what was
+    checked by then is printed, the summary says that it is not complete, and the exit code is 130.
     """
     if not roots:
         raise click.UsageError(NO_ROOT)
@@ -158,9 +159,9 @@ def fleet(
     positions = _positions(said, remembered, opening(storage_options), ages=ages)
     stores = [open_place(root, storage_options) for root in roots]
     writer = _index_writer(index, stores, backup_roots, storage_options)
-    unsearched = Unsearched()
-    found = find_checkpoints(stores, depth=depth, threads=threads, unsearched=unsearched)
     summary = Summary()
+    beside: Any = {"unsearched": summary.unsearched, "others": summary.others}
+    found = find_checkpoints(stores, depth=depth, threads=threads, keep_going=True, **beside)
     judged = judge_checkpoints(found, deep=deep, deploy=deploy, threads=threads, positions=positions)
     rows = collect(judged if writer is None else writer.taking(judged), summary)
     if summary.is_complete:
@@ -168,7 +169,7 @@ def fleet(
         rows = [twins.get(row.location, row) for row in rows]
         if writer is not None:
             writer.take_again(twins.values())
-    summary.add_all(rows, unsearched.count, sum(store.calls.count for store in stores))
+    summary.add_all(rows, sum(store.calls.count for store in stores))
     show(rows, summary, "json" if as_json else document or "text")
     if not summary.is_complete:
         say(f"Interrupted after {len(rows)} rows; the last one is {summary.last}. No index was written.", err=True)

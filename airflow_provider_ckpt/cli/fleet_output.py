@@ -7,7 +7,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ from airflow_provider_ckpt.checks.findings import SEVERITIES
 from airflow_provider_ckpt.cli.how_far import telling
 from airflow_provider_ckpt.cli.render import print_tables, say
 from airflow_provider_ckpt.documents import FORMAT_VERSION
+from airflow_provider_ckpt.fleet.aside import NoCheckpoints, Some
 from airflow_provider_ckpt.fleet.row import FleetRow
 from airflow_provider_ckpt.report.fleet_tables import fleet_tables
 from airflow_provider_ckpt.report.openmetrics import fleet_metrics
@@ -47,7 +48,8 @@ class Summary:
     replaced: int = 0
     blocked: int = 0
     sources_unreadable: int = 0
-    not_searched: int = 0
+    unsearched: Some = field(default_factory=Some)
+    others: NoCheckpoints = field(default_factory=NoCheckpoints)
     requests: int = 0
     requests_per_checkpoint: float | None = None
 
@@ -75,13 +77,13 @@ class Summary:
         if row.decision is not None:
             self.decision = max(self.decision or "pass", row.decision, key=DECISIONS.index)
 
-    def add_all(self, rows: Iterable[FleetRow], not_searched: int, requests: int) -> None:
-        """Count all rows, the directories that were not searched, and the requests to the storage."""
+    def add_all(self, rows: Iterable[FleetRow], requests: int) -> None:
+        """Count all rows, and the requests to the storage."""
         for row in rows:
             self.add(row)
         if self.decision is not None and self.unreadable:
             self.decision = "block"
-        self.not_searched, self.requests = not_searched, requests
+        self.requests = requests
         if self.checkpoints:
             self.requests_per_checkpoint = round(requests / self.checkpoints, 2)
 
@@ -100,34 +102,29 @@ class Summary:
             "replaced": self.replaced,
             "blocked": self.blocked,
             "sources_unreadable": self.sources_unreadable,
-            "not_searched": self.not_searched,
+            "not_searched": self.unsearched.count,
+            "no_checkpoints": self.others.to_dict(),
             "requests": self.requests,
             "requests_per_checkpoint": self.requests_per_checkpoint,
         }
 
     def headline(self) -> str:
         """The first line for people: the decision, what was found, and what was not judged."""
-        counted = [self._with_errors(), f"{self.warnings} with warnings"]
+        counted = [f"{self.errors} with errors", f"{self.warnings} with warnings"]
         if self.decision is not None:
             counted.insert(0, f"{self.blocked} blocked")
-        if self.replaced:
-            counted.append(f"{self.replaced} replaced by a full refresh")
-        if self.not_searched:
-            counted.append(f"{self.not_searched} directories deeper than --depth, which were not searched")
+        if self.sources_unreadable:
+            counted.append(f"{self.sources_unreadable} whose sources could not be asked")
+        beside = [f"{self.replaced} more replaced by a full refresh"] if self.replaced else []
+        if too_deep := self.unsearched.count:
+            beside.append(f"{too_deep} directories deeper than --depth, which were not searched")
         decision = "" if self.decision is None else f"{self.decision.upper()} "
+        unreadable = f"{self.unreadable} of {self.found} locations not readable; " if self.unreadable else ""
         plural = "" if self.checkpoints == 1 else "s"
-        what = f"{decision}{self.checkpoints} checkpoint{plural}: {', '.join(counted)}"
+        what = f"{decision}{unreadable}{self.checkpoints} checkpoint{plural}: {', '.join([*counted, *beside])}"
         if not self.is_complete:
             what = f"Interrupted, and not complete: {what}"
         return f"{what}{not_judged_text(self.unknown)}"
-
-    def _with_errors(self) -> str:
-        """How many rows have an error at worst, and of which kind, where it is not what a rule found."""
-        of_rules = f"{self.errors} with errors"
-        others = [f"{self.unreadable} not readable"] if self.unreadable else []
-        if self.sources_unreadable:
-            others.append(f"{self.sources_unreadable} whose sources could not be asked")
-        return of_rules if not others else ", ".join([*([of_rules] if self.errors else []), *others])
 
     def cost(self) -> str:
         """The last line for people."""
@@ -207,6 +204,8 @@ def _print_for_people(rows: Sequence[FleetRow], summary: Summary) -> None:
     say(summary.headline(), colour=colour)
     if rows:
         print_tables(fleet_tables(sorted(rows, key=urgency)))
+    if told := summary.others.text():
+        say(told)
     if any(row.findings for row in rows):
         say("--json has each finding whole, with what to do; ckpt explain CODE says what a code means.")
     say(summary.cost())

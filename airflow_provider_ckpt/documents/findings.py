@@ -161,6 +161,14 @@ class FleetRowFields(TypedDict):
     ]
 
 
+class NoCheckpointsFields(TypedDict):
+    """What is below the roots and is no checkpoint."""
+
+    empty_directories: Annotated[int, "directories with nothing in them; one of them may have been a checkpoint"]
+    files: Annotated[int, "files directly below a root, but for hidden ones and those of tables"]
+    first: Annotated[list[str], "locations of the first of them, at most three of each"]
+
+
 class FleetSummaryFields(TypedDict):
     """What the rows add up to."""
 
@@ -177,6 +185,7 @@ class FleetSummaryFields(TypedDict):
     blocked: Annotated[int, "number of checkpoints whose gate decision is `block`"]
     sources_unreadable: Annotated[int, "number of checkpoints whose sources could not be asked"]
     not_searched: Annotated[int, "number of directories deeper than `--depth`, which were not searched"]
+    no_checkpoints: Annotated[NoCheckpointsFields, "what is there and is no checkpoint; it changes no exit code"]
     requests: Annotated[int, "number of requests to the storage"]
     requests_per_checkpoint: Annotated[float | None, "number of requests to the storage per checkpoint"]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from tenacity import retry, retry_if_exception, stop_after_attempt, stop_after_delay, wait_exponential, wait_random
 
@@ -17,6 +17,7 @@ from airflow_provider_ckpt.checkpoint.listing import DirectoryListing, list_chec
 from airflow_provider_ckpt.checkpoint.own_files import DATA, DROPPED, INTENT, MANIFEST, PLAN, UNDO_DIRECTORY
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.errors import CheckpointError, CheckpointNotFoundError
+from airflow_provider_ckpt.fleet.aside import NoCheckpoints, Some
 from airflow_provider_ckpt.fleet.row import FleetRow
 from airflow_provider_ckpt.storage.concurrency import in_order
 from airflow_provider_ckpt.storage.store import Store
@@ -31,6 +32,9 @@ NOT_ENTERED = frozenset(
     {layout.OFFSETS, layout.COMMITS, layout.SOURCES, layout.STATE, layout.SINK_LOG, UNDO_DIRECTORY}
     | {"_delta_log", "_change_data", "_symlink_format_manifest", "_temporary"}
 )
+
+#: What a table has beside its files.
+_OF_TABLES = frozenset({"_delta_log", ".hoodie", layout.SINK_LOG})
 
 #: Of these, what anybody may call a directory that has checkpoints in it.
 _OF_SPARK = frozenset({layout.SOURCES, layout.STATE})
@@ -55,28 +59,6 @@ class Found:
     def location(self) -> str:
         """Its URI."""
         return self.store.location
-
-
-#: Directories that :class:`Unsearched` names.
-_NAMED = 3
-
-
-@dataclass(slots=True)
-class Unsearched:
-    """The directories that are deeper than the search went.
-
-    Args:
-        count: How many; what is below them is not counted.
-        first: Locations of the first of them.
-    """
-
-    count: int = 0
-    first: list[str] = field(default_factory=list)
-
-    def add(self, locations: Sequence[str]) -> None:
-        """Remember some."""
-        self.first += locations[: max(0, _NAMED - len(self.first))]
-        self.count += len(locations)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +89,9 @@ def find_checkpoints(
     depth: int = DEPTH,
     threads: int = THREADS,
     known: Container[str] = (),
-    unsearched: Unsearched | None = None,
+    unsearched: Some | None = None,
+    others: NoCheckpoints | None = None,
+    keep_going: bool = False,
 ) -> Iterator[Found | FleetRow]:
     """Find every checkpoint under some roots.
 
@@ -116,17 +100,38 @@ def find_checkpoints(
         depth: How many levels below a root to search.
         threads: How many directories to read together.
         known: Locations below the roots that are not read again, nor yielded.
-        unsearched: Takes the directories that are deeper than that.
+        unsearched: Takes the directories that are deeper than that; what is below them is not counted.
+        others: Takes what is there and is no checkpoint.
+        keep_going: A root that cannot be listed is a row with an error as well, unless none of them can.
 
     Returns:
         A generator of checkpoints, and of rows with an error for directories that could not be listed.
 
     Raises:
-        CheckpointNotFoundError: A root does not exist.
-        StoreError: A root cannot be listed. Both are raised at once, before the first checkpoint is asked for.
+        CheckpointNotFoundError: A root does not exist, with ``keep_going`` none of them.
+        StoreError: A root cannot be listed, with ``keep_going`` none of them. Both are raised at once, before the first
+            checkpoint is asked for.
     """
-    level = [_Seen(root, depth, _list_root(root, depth)) for root in roots]
-    return _walk(level, threads, known, unsearched or Unsearched())
+    level = [
+        _Seen(root, depth, listing) for root, listing in zip(roots, _list_roots(roots, depth, keep_going), strict=True)
+    ]
+    return _walk(level, threads, known, unsearched or Some(), others or NoCheckpoints())
+
+
+def _list_roots(roots: Sequence[Store], levels: int, keep_going: bool) -> list[DirectoryListing | FleetRow]:
+    listed: list[DirectoryListing | FleetRow] = []
+    first_error: CheckpointError | None = None
+    for root in roots:
+        try:
+            listed.append(_list_root(root, levels))
+        except CheckpointError as error:
+            first_error = first_error or error
+            if not keep_going:
+                raise
+            listed.append(FleetRow(root.location, error=str(error)))
+    if first_error is not None and all(isinstance(item, FleetRow) for item in listed):
+        raise first_error
+    return listed
 
 
 def _listed(store: Store, levels: int) -> DirectoryListing:
@@ -146,9 +151,14 @@ def _list_root(root: Store, levels: int) -> DirectoryListing:
 
 
 def _walk(
-    level: Iterable[_Seen], threads: int, known: Container[str], unsearched: Unsearched
+    level: Iterable[_Seen],
+    threads: int,
+    known: Container[str],
+    unsearched: Some,
+    others: NoCheckpoints,
 ) -> Iterator[Found | FleetRow]:
     with ThreadPoolExecutor(threads) as pool:
+        is_root = True
         while True:
             is_last = True
             below: list[tuple[Store, int, list[str]]] = []
@@ -161,6 +171,7 @@ def _walk(
                     yield _found(seen.store, seen.listing)
                 else:
                     yield from _dead_links(seen.store, seen.listing)
+                    _pass_by(seen, others, is_root=is_root)
                 names = []
                 for name in _to_enter(seen.store, seen.listing):
                     if not seen.store.can_name(name):
@@ -173,6 +184,7 @@ def _walk(
                     unsearched.add([f"{seen.store.location}/{name}" for name in names])
             if is_last:
                 return
+            is_root = False
             children = (_Below(store, name, levels) for store, levels, names in below for name in names)
             unknown = (child for child in children if child.location not in known)
             level = in_order(pool, _seen, unknown, window=2 * threads)
@@ -219,6 +231,18 @@ def _dead_links(store: Store, listing: DirectoryListing) -> Iterator[FleetRow]:
             )
 
 
+def _pass_by(seen: _Seen, others: NoCheckpoints, *, is_root: bool) -> None:
+    """Remember a directory that is empty, and the files directly below a root that is no table and no copy of ours."""
+    store, listing = seen.store, seen.listing
+    if isinstance(listing, FleetRow):
+        return
+    if not listing.objects and not listing.directories:
+        others.empty.add([store.location])
+    if is_root and not listing.directories & _OF_TABLES and not _is_our_copy(listing):
+        names = (name for name, stored in listing.objects.items() if not (stored.is_link or stored.is_unreachable))
+        others.files.add([f"{store.location.rstrip('/')}/{name}" for name in sorted(names) if name[0] not in "._"])
+
+
 def _without_name(store: Store, name: str) -> FleetRow:
     """The row of a directory that no location can name."""
     return FleetRow(
@@ -241,8 +265,12 @@ def _found(store: Store, listing: DirectoryListing) -> Found | FleetRow:
     return FleetRow(store.location, replaced_by=f"{flow.directory}/{newest}")
 
 
+def _is_our_copy(listing: DirectoryListing) -> bool:
+    return any(file in listing.objects and directory in listing.directories for file, directory in OUR_COPIES)
+
+
 def _to_enter(store: Store, listing: DirectoryListing) -> list[str]:
-    if any(file in listing.objects and directory in listing.directories for file, directory in OUR_COPIES):
+    if _is_our_copy(listing):
         return []
     left_out = NOT_ENTERED if listing.is_checkpoint else NOT_ENTERED - _OF_SPARK
     names = {name for name in listing.directories if name.partition("/")[0] not in left_out}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -23,7 +24,8 @@ def fleet_tables(rows: Sequence[FleetRow]) -> list[Table]:
     """Checkpoints, a row each under the root that all have in common, with what was found below the path.
 
     The second table says once what each code in the first one is about, the worst first; there is none without codes.
-    Directories that could not be read for one reason are one row when they are more than :data:`MOST_ALIKE`.
+    Directories that could not be read for one reason are one row when they are more than :data:`MOST_ALIKE`, and the
+    code of a note that more checkpoints have is in the second table alone.
     """
     root = common_root([row.location for row in rows])
     alike: dict[str, list[FleetRow]] = {}
@@ -37,12 +39,19 @@ def fleet_tables(rows: Sequence[FleetRow]) -> list[Table]:
             shown.append(row)
         elif row is same[0]:
             shown.append(replace(row, location=_named(same, root), error=_reason(row)))
-    table = fleet_table(shown)
+    table = fleet_table(shown, _frequent_notes(rows))
     found = table.columns.index("findings")
     columns = tuple(column for index, column in enumerate(table.columns) if index != found)
     cells = [_folded(cells, found, root) for cells in table.rows]
     title = f"Checkpoints below {root}" if root else table.title
     return [Table(title, columns, tuple(cells), first_at_least=_PATH_WIDTH), *_codes_tables(rows)]
+
+
+def _frequent_notes(rows: Sequence[FleetRow]) -> set[str]:
+    """The codes of notes that more than a few checkpoints have, and that none has as anything worse."""
+    having = Counter(code for row in rows for code in {finding.code for finding in row.findings})
+    worse = {finding.code for row in rows for finding in row.findings if finding.severity != "note"}
+    return {code for code, count in having.items() if count > MOST_ALIKE} - worse
 
 
 def _codes_tables(rows: Sequence[FleetRow]) -> list[Table]:

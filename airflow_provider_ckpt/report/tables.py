@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -71,8 +71,8 @@ def findings_table(findings: Sequence[Finding]) -> Table:
     return Table("Findings", ("code", "severity", "batch", "file", "what and what to do"), tuple(rows))
 
 
-def fleet_table(rows: Sequence[FleetRow]) -> Table:
-    """Checkpoints, a row each."""
+def fleet_table(rows: Sequence[FleetRow], left_out: Collection[str] = ()) -> Table:
+    """Checkpoints, a row each; codes of findings that are left out have no place in it."""
     judged, asked = any(row.decision for row in rows), any(row.sources is not None for row in rows)
     columns: tuple[str, ...] = ("checkpoint", "query id", "planned", "committed", "last commit", "worst", "findings")
     if asked:
@@ -80,7 +80,8 @@ def fleet_table(rows: Sequence[FleetRow]) -> Table:
     if judged:
         columns = (*columns, "decision")
     cells = (
-        (*_fleet_cells(row), *(_lag_cells(row) if asked else ()), *((row.decision,) if judged else ())) for row in rows
+        (*_fleet_cells(row, left_out), *(_lag_cells(row) if asked else ()), *((row.decision,) if judged else ()))
+        for row in rows
     )
     return Table("Checkpoints", columns, tuple(cells))
 
@@ -107,8 +108,8 @@ def _last_commit(row: FleetRow) -> str | None:
     return f"{duration_text(row.last_commit_age_ms)} ago{', stalled' if row.stalled_ms is not None else ''}"
 
 
-def _fleet_cells(row: FleetRow) -> tuple[Any, ...]:
-    codes = ", ".join(dict.fromkeys(finding.code for finding in row.findings))
+def _fleet_cells(row: FleetRow, left_out: Collection[str]) -> tuple[Any, ...]:
+    codes = ", ".join(dict.fromkeys(finding.code for finding in row.findings if finding.code not in left_out))
     return (
         row.location,
         row.query_id and row.query_id[:8],

@@ -80,6 +80,7 @@ def test_json_is_one_document_with_rows_in_the_order_of_directories(capsys, flee
         "blocked": 0,
         "sources_unreadable": 0,
         "not_searched": 0,
+        "no_checkpoints": {"empty_directories": 0, "files": 0, "first": []},
         "requests_per_checkpoint": requests / 2,
     }
 
@@ -141,8 +142,31 @@ def test_a_fleet_decides_as_a_gate_does(capsys, golden, damaged, fleet_reads, ga
     assert first.endswith(f"; not judged: {', '.join(gate['unknown'])}")
 
 
-def test_a_root_that_is_not_there_prints_no_rows(capsys, fleet, tmp_path):
-    code, out, err = ckpt_fleet(capsys, fleet("q"), tmp_path / "nope", "--json")
+def test_a_root_that_is_a_file_is_a_row_and_the_others_are_judged(capsys, fleet, tmp_path):
+    root = fleet("q", "p")
+    damage(root / "q" / "metadata")
+    (tmp_path / "file").write_text("x")
+    code, out, _ = ckpt_fleet(capsys, tmp_path / "file", root, "--json")
+    rows = json.loads(out)["checkpoints"]
+    assert code == 1 and [row["location"] for row in rows] == [f"{tmp_path}/file", f"{root}/p", f"{root}/q"]
+    assert "a file, not a directory" in rows[0]["error"] and rows[2]["findings"]
+    code, out, _ = ckpt_fleet(capsys, tmp_path / "file", root)
+    assert code == 1 and out.startswith("1 of 3 locations not readable; 2 checkpoints: 1 with errors, 0 with warnings;")
+
+
+def test_what_is_no_checkpoint_is_told_in_one_line_and_changes_no_exit_code(capsys, fleet):
+    root = fleet("q")
+    (root / "lost").mkdir()
+    code, out, _ = ckpt_fleet(capsys, root)
+    assert (
+        code == 0 and f"\n1 empty directory ({root}/lost) is no checkpoint. If a query had its checkpoint there" in out
+    )
+    no_checkpoints = json.loads(ckpt_fleet(capsys, root, "--json")[1])["summary"]["no_checkpoints"]
+    assert no_checkpoints == {"empty_directories": 1, "files": 0, "first": [f"{root}/lost"]}
+
+
+def test_a_root_that_is_not_there_prints_no_rows(capsys, tmp_path):
+    code, out, err = ckpt_fleet(capsys, tmp_path / "nope", "--json")
     assert code == 3 and json.loads(out)["error"]["code"] == "NOT_FOUND" and "nope" in err
 
 

@@ -17,11 +17,13 @@ def test_of_equal_rows_what_expires_first_is_first():
     assert [row.location for row in sorted(rows, key=urgency)] == ["d", "c", "b", "a"]
 
 
-def test_the_first_line_counts_no_errors_as_none_where_the_worst_is_an_error(capsys, fleet, tmp_path):
+def test_the_first_line_says_how_many_rows_there_are_where_some_are_no_checkpoint_that_was_read(
+    capsys, fleet, tmp_path
+):
     root = fleet("a")
     (root / "gone").symlink_to(tmp_path / "nowhere")
     _, out, _ = ckpt_fleet(capsys, root)
-    assert out.startswith("1 checkpoint: 1 not readable, 0 with warnings;")
+    assert out.startswith("1 of 2 locations not readable; 1 checkpoint: 0 with errors, 0 with warnings;")
 
 
 @pytest.mark.parametrize("document", ["json", "text"])

@@ -15,7 +15,8 @@ from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.changes.rollback.make import make_rollback
 from airflow_provider_ckpt.errors import CheckpointNotFoundError, StoreError, StoreUnavailableError
-from airflow_provider_ckpt.fleet.find import DEPTH, Unsearched, find_checkpoints
+from airflow_provider_ckpt.fleet.aside import NoCheckpoints, Some
+from airflow_provider_ckpt.fleet.find import DEPTH, find_checkpoints
 from airflow_provider_ckpt.fleet.row import FleetRow
 from airflow_provider_ckpt.storage.store import Store
 from tests.faults import Fault, FaultyStore
@@ -107,15 +108,39 @@ def test_every_flow_of_a_pipeline_is_found_and_what_a_full_refresh_has_replaced(
 def test_the_depth_counts_to_the_directory_of_a_pipeline(fleet):
     root = fleet(*(f"a/{flow}" for flow in FLOWS))
     assert len(found(root, depth=2)) == 4
-    unsearched = Unsearched()
+    unsearched = Some()
     assert list(find_checkpoints([Store.open(str(root))], depth=1, unsearched=unsearched)) == []
-    assert (unsearched.count, unsearched.first) == (1, [f"{root}/a/_checkpoints"])
+    assert unsearched == Some(1, [f"{root}/a/_checkpoints"])
 
 
 def test_what_is_deeper_than_the_depth_is_counted(fleet):
-    root, unsearched = fleet("a", "b/c", "b/d/e", "f/g/h"), Unsearched()
+    root, unsearched = fleet("a", "b/c", "b/d/e", "f/g/h"), Some()
     list(find_checkpoints([Store.open(str(root))], depth=1, unsearched=unsearched))
-    assert unsearched == Unsearched(3, [f"{root}/b/c", f"{root}/b/d", f"{root}/f/g"])
+    assert unsearched == Some(3, [f"{root}/b/c", f"{root}/b/d", f"{root}/f/g"])
+
+
+def test_empty_directories_and_files_directly_below_a_root_are_counted_and_the_first_of_them_named(fleet):
+    root, others = fleet("a", "team/b", "table/q"), NoCheckpoints()
+    for empty in ("c", "team/d", "_temporary/e"):
+        (root / empty).mkdir(parents=True)
+    for file in ("f1", "f2", "f3", "f4", ".hidden", "_SUCCESS", "team/f", "a/f"):
+        (root / file).write_text("x")
+    (root / "gone").symlink_to(root / "nowhere")
+    assert len(list(find_checkpoints([Store.open(str(root))], others=others))) == 4
+    first = [f"{root}/f{number}" for number in (1, 2, 3)]
+    assert others == NoCheckpoints(empty=Some(2, [f"{root}/c", f"{root}/team/d"]), files=Some(4, first))
+    assert others.text().startswith(
+        f"2 empty directories ({root}/c, {root}/team/d) and 4 files ({', '.join(first)} and 1 more) are no checkpoints."
+    )
+
+
+@pytest.mark.parametrize("of_a_table", ["_delta_log", "_spark_metadata"])
+def test_the_files_of_a_table_are_expected_there(fleet, of_a_table):
+    root, others = fleet("q"), NoCheckpoints()
+    (root / of_a_table).mkdir()
+    (root / "part-0.parquet").write_text("x")
+    list(find_checkpoints([Store.open(str(root))], others=others))
+    assert others == NoCheckpoints() and others.text() == ""
 
 
 # --- odd things ----------------------------------------------------------------------------------------------------
@@ -196,6 +221,16 @@ def test_finding_is_lazy(fleet):
 def test_a_root_that_does_not_exist_is_an_error_at_once(fleet, tmp_path):
     with pytest.raises(CheckpointNotFoundError, match="does not exist"):
         find_checkpoints([Store.open(str(fleet("q"))), Store.open(str(tmp_path / "nope"))])
+
+
+def test_a_root_that_cannot_be_listed_is_a_row_where_that_is_asked_for_unless_there_is_no_other(fleet, tmp_path):
+    (tmp_path / "file").write_text("x")
+    bad = [Store.open(str(tmp_path / name)) for name in ("file", "nope")]
+    rows = list(find_checkpoints([bad[0], Store.open(str(fleet("q"))), bad[1]], keep_going=True))
+    assert [row.location.rpartition("/")[2] for row in rows] == ["file", "nope", "q"]
+    assert "a file, not a directory" in rows[0].error and "does not exist" in rows[1].error
+    with pytest.raises(StoreError, match="a file, not a directory"):
+        find_checkpoints(bad, keep_going=True)
 
 
 def test_an_empty_root_is_an_empty_fleet(tmp_path):

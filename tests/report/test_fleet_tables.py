@@ -34,6 +34,21 @@ def test_each_code_is_told_once_in_words_worst_first_however_many_checkpoints_ha
     )
 
 
+@pytest.mark.parametrize(("copies", "is_below"), [(3, True), (4, False)])
+def test_the_code_of_a_note_that_many_checkpoints_have_is_in_the_second_table_alone(copies, is_below):
+    copy, torn = Finding("CKPT159", "note", "a copy."), Finding("CKPT102", "error", "no JSON.")
+    rows = [FleetRow(f"/lake/q{number}", findings=(copy,)) for number in range(1, copies)]
+    fleet, codes = fleet_tables([FleetRow("/lake/q0", findings=(torn, copy)), *rows])
+    worst = fleet.columns.index("worst")
+    assert [row[worst] for row in fleet.rows] == ["error", *["note"] * (copies - 1)]
+    below = [row[0] for row in fleet.rows]
+    if is_below:
+        assert below[:2] == [("q0", "  CKPT102, CKPT159"), ("q1", "  CKPT159")]
+    else:
+        assert below[:2] == [("q0", "  CKPT102"), "q1"]
+    assert [row[:3] for row in codes.rows] == [("CKPT102", "error", 1), ("CKPT159", "note", copies)]
+
+
 @pytest.mark.parametrize(
     ("locations", "root"),
     [
