@@ -1,4 +1,4 @@
-"""What a deploy has no time for: unread data that the sources delete before a time that the deploy names (CKPT266)."""
+"""Unread data that the sources delete before a time that the deploy names (CKPT266)."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ def foresee_expiry(
     lost: Losses,
     within_ms: int,
 ) -> Losses:
-    """What a restart loses, with what the sources will have deleted after a time.
+    """Losses of a restart, including data that the sources will have deleted after a time.
 
     Args:
         view: The checkpoint, as it was observed.
         sources: As for :func:`~airflow_provider_ckpt.sources.judge_sources.judge_sources`.
-        options: What the query sets for its sources.
-        access: How the sources are come by.
+        options: Options that the query sets for its sources.
+        access: Access to the sources.
         brokers: Those that were asked for ``lost``; nine more requests are made for each partition.
         now_ms: Now, epoch milliseconds.
-        lost: What a restart loses now.
+        lost: Losses of a restart now.
         within_ms: A finding is made of data that may be deleted before this time has passed.
 
     Raises:
@@ -68,12 +68,12 @@ def foresee_expiry(
 
 
 def expiring(batch_id: int | None, lost: Losses, lags: Iterable[SourceLag], now_ms: int, within_ms: int) -> Losses:
-    """What a restart loses, with a finding for each source that deletes unread data within a time.
+    """Losses of a restart, with a finding for each source that deletes unread data within a time.
 
     Args:
         batch_id: The newest committed batch; None before the first.
-        lost: What a restart loses now; tables and directories have said in it when they delete what is unread.
-        lags: Of the Kafka sources, with ages.
+        lost: Losses of a restart now; they already say when tables and directories delete unread data.
+        lags: Lags of the Kafka sources, with ages.
         now_ms: Now, epoch milliseconds.
         within_ms: The time, milliseconds.
     """
@@ -98,5 +98,5 @@ def expiring(batch_id: int | None, lost: Losses, lags: Iterable[SourceLag], now_
 
 
 def _expiry_of(source_id: str) -> str:
-    """What is not judged of a source whose records have no timestamps, or whose retention nobody may read."""
+    """Name of the unjudged expiry of a source without timestamps in its records, or with an unreadable retention."""
     return f"expiry of source {source_id}"

@@ -1,4 +1,4 @@
-"""Whether unread data is lost, or will be: what a restart loses or stops at now, and what retention deletes next."""
+"""Forecast of lost data: what a restart loses or stops at now, and what retention deletes next."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from airflow_provider_ckpt.sources.read_lag import LagQuestion, read_lag
 
 @dataclass(frozen=True, slots=True)
 class LossForecast:
-    """What is lost, and what will be.
+    """Losses now, and the lag from which later ones follow.
 
     Args:
         lost: What a restart loses, or stops at, now.
@@ -31,7 +31,7 @@ class LossForecast:
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """What a restart loses, or stops at, now."""
+        """Findings on what a restart loses, or stops at, now."""
         return self.lost.findings
 
     @property
@@ -42,11 +42,11 @@ class LossForecast:
 
     @property
     def unknown(self) -> tuple[str, ...]:
-        """What was not judged; always ``topic ids`` with a Kafka source, as nobody remembers them here."""
+        """Names of what was not judged; always ``topic ids`` with a Kafka source, as nobody remembers them here."""
         return self.lost.unknown
 
     def is_within(self, within_ms: int) -> bool:
-        """Whether something is lost, or may be after that time. A warning is of what may never come."""
+        """True if data is lost now, or may be within that time. A warning is about a loss that may never come."""
         return any(finding.severity == "error" for finding in self.findings) or (
             self.expires_ms is not None and self.expires_ms <= within_ms
         )
@@ -60,13 +60,13 @@ def foresee_losses(
     now_ms: int,
     brokers: Brokers | None = None,
 ) -> LossForecast:
-    """What the sources of a query have lost or stop at, and when they will lose more.
+    """Forecast what the sources of a query have lost or stop at, and when they will lose more.
 
     Args:
         view: The checkpoint, as it was observed.
         question: The sources, and the trigger of the query.
-        options: What the query sets for them, such as ``0.failOnDataLoss``.
-        access: How the sources are come by.
+        options: Options that the query sets for them, such as ``0.failOnDataLoss``.
+        access: Access to the sources.
         now_ms: Now, epoch milliseconds.
         brokers: As for :func:`read_lag`.
 

@@ -1,4 +1,4 @@
-"""What a person or a template has written of where a source is to go, as one strategy."""
+"""Parses the goal of a source, as a person or a template wrote it, into one strategy."""
 
 from __future__ import annotations
 

@@ -28,15 +28,15 @@ def judge_sources(
     trigger: str | None = None,
     known_ids: Mapping[str, str] | None = None,
 ) -> Losses:
-    """What a restart loses of the sources of a query, or stops at; a source that nobody was asked about is named.
+    """Judge what a restart loses of the sources of a query, or stops at; sources that were not asked are named.
 
     Args:
         view: The checkpoint, as it was observed.
         sources: By id, with what they read from or their type alone; a source of the checkpoint that is not named here
             is not declared.
-        options: What the query sets for its sources, such as ``0.failOnDataLoss``.
-        access: How the sources are come by.
-        brokers: Of this query, or of several: what they have said is not asked again.
+        options: Options that the query sets for its sources, such as ``0.failOnDataLoss``.
+        access: Access to the sources.
+        brokers: Of this query, or of several: earlier answers are not asked for again.
         now_ms: Now, epoch milliseconds.
         trigger: As ``DataStreamWriter.trigger`` calls it; None is unknown.
         known_ids: The ids that topics had before, by source id and name, such as ``0/orders``.
@@ -79,5 +79,5 @@ def can_lose(view: CheckpointView, sources: Mapping[str, Source]) -> tuple[str, 
 
 
 def is_asked(source: Source, access: Access) -> bool:
-    """Whether a source is of Kafka, and somebody has said where the brokers are."""
+    """True if a source is a Kafka source, and its brokers are known."""
     return source.type == _KAFKA and (bool(source.place) or any(access.kafka_config.get(key) for key in _SERVERS))

@@ -24,10 +24,10 @@ JUDGED = ("delta", "iceberg", "file")
 
 
 class Judge(Protocol):
-    """What a module of a type has."""
+    """Interface of the module of a source type."""
 
     def judge(self, at: TableAtRestart, declared: Source, access: Access) -> TableLosses:
-        """What stops the source, and when what it has not read expires.
+        """Judge what stops the source, and when its unread data expires.
 
         Raises:
             StoreUnavailableError: The storage does not answer; another try can help.
@@ -44,13 +44,13 @@ def judge_tables(
     now_ms: int,
     trigger: str | None = None,
 ) -> TableLosses:
-    """What stops the sources that are tables or directories, and when what they have not read expires.
+    """Judge what stops the sources that are tables or directories, and when their unread data expires.
 
     Args:
         view: The checkpoint, as it was observed.
         sources: By id; those of other types are left out.
-        options: What the query sets for its sources, such as ``0.skipChangeCommits``.
-        access: How the sources are come by.
+        options: Options that the query sets for its sources, such as ``0.skipChangeCommits``.
+        access: Access to the sources.
         now_ms: Now, epoch milliseconds.
         trigger: As ``DataStreamWriter.trigger`` calls it; None is unknown.
 
@@ -68,7 +68,7 @@ def judge_tables(
 
 
 def is_judged(source: Source) -> bool:
-    """Whether a source has a type that is judged, and is declared with what it reads from."""
+    """True if a source has a type that is judged, and is declared with the place that it reads from."""
     return source.type in JUDGED and bool(source.place)
 
 

@@ -99,14 +99,14 @@ class SourceLag:
     is_partial: bool = False
 
     def is_within(self, most: int | None, max_age_ms: int | None) -> bool:
-        """Whether the query is near enough to the end of this source.
+        """True if the query is near enough to the end of this source.
 
         A source that has no end is always near enough; one that was not declared, or not counted in full, never is,
         and neither is one that has lost unread records: no committed batch is past them.
 
         Args:
-            most: So much may be unread, in the unit of the source; None for any number.
-            max_age_ms: The oldest unread data may be as old as this, milliseconds; None for any age.
+            most: Most unread data, in the unit of the source; None for any number.
+            max_age_ms: Greatest age of the oldest unread data, milliseconds; None for any age.
         """
         if self.source_type is None or self.is_partial or self.lost:
             return False

@@ -17,12 +17,12 @@ _UNITS = {"kafka": "offsets"}
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """What a source has counted itself, where its offsets alone do not tell; each in words, and empty for nothing.
+    """Counts of a source where its offsets alone do not tell them; each in words, and empty for nothing.
 
     Args:
-        again: What is read a second time.
-        left_out: What is never read.
-        perhaps: What is read a second time only if its topic was not created again, which nobody can tell.
+        again: Data read a second time.
+        left_out: Data never read.
+        perhaps: Data read a second time only if its topic was not created again, which nobody can tell.
     """
 
     again: str = ""
@@ -60,24 +60,24 @@ class Move:
 
     @property
     def is_still(self) -> bool:
-        """Whether the two offsets mean the same."""
+        """True if the two offsets mean the same."""
         return bool(self.old.view(self.kind).value == self.new.view(self.kind).value)
 
     @property
     def again(self) -> str:
-        """What is read a second time, in words; empty when nothing is."""
+        """Data read a second time, in words; empty when there is none."""
         if self.counted is not None:
             return self._of_source(self.counted.again)
         return self._counted(self._old, self._new)
 
     @property
     def perhaps(self) -> str:
-        """What is read a second time unless its topic was created again, in words; empty when nothing is."""
+        """Data read a second time unless its topic was created again, in words; empty when there is none."""
         return self._of_source(self.counted.perhaps) if self.counted is not None else ""
 
     @property
     def left_out(self) -> str:
-        """What is never read, in words; empty when nothing is left out. A partition that is new has been at 0."""
+        """Data never read, in words; empty when nothing is left out. A partition that is new has been at 0."""
         if self.counted is not None:
             return self._of_source(self.counted.left_out)
         rest = "the rest of the first snapshot" if self.leaves_first_snapshot else ""
@@ -85,7 +85,7 @@ class Move:
 
     @property
     def leaves_first_snapshot(self) -> bool:
-        """Whether the source still reads what the table held when the query began, and reads no more of it."""
+        """True if the move ends the reading of the rows that the table held when the query began."""
         return self._old.is_in_first_snapshot and not self._new.is_in_first_snapshot
 
     @property
@@ -120,15 +120,15 @@ class Aim(Protocol):
 
     @property
     def text(self) -> str:
-        """What was said, to go after ``goes to``."""
+        """The goal as it was given, to go after ``goes to``."""
 
     @property
     def key(self) -> str:
-        """What was said, as text that tells it from all else and is never reworded: plans keep a digest of it."""
+        """The goal as text that differs from all others and is never reworded: plans keep a digest of it."""
 
     @property
     def is_relative(self) -> bool:
-        """Whether the same words, said once more, go further."""
+        """True if the same words, given once more, go further."""
 
     def move(
         self,

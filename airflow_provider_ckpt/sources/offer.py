@@ -1,4 +1,4 @@
-"""What a checkpoint itself tells of where its sources read from: the declaration to give, as far as it is known."""
+"""The declaration of sources to suggest, as far as the checkpoint itself tells where they read from."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ class TableEnd(SourceEnd, Protocol):
     """The end of a table or a directory, of which can be counted what is left to be read."""
 
     def unread_now(self, committed: SourceOffset | None) -> Unread:
-        """What no committed batch has read yet. Args and errors as :meth:`SourceEnd.end_at`."""
+        """Data that no committed batch has read yet. Args and errors as :meth:`SourceEnd.end_at`."""
 
 
 @dataclass(frozen=True, slots=True)

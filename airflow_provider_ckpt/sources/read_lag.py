@@ -21,13 +21,13 @@ from airflow_provider_ckpt.sources.open_end import Access, open_table_end
 
 @dataclass(frozen=True, slots=True)
 class LagQuestion:
-    """What is asked about the sources of a query.
+    """Question about the sources of a query.
 
     Args:
         sources: By source id; also those of a type that has no end to be asked for, such as ``rate``.
-        options: What the query sets for its sources.
-        ages: Whether the timestamps of Kafka's records are asked for as well, in nine more requests for each partition
-            with unread records, and how long the topics keep them.
+        options: Options that the query sets for its sources.
+        ages: True to ask also for the timestamps of Kafka's records, in nine more requests for each partition with
+            unread records, and for how long the topics keep them.
     """
 
     sources: Mapping[str, Source]

@@ -1,4 +1,4 @@
-"""What a source reads from, opened to find where it is to go; a module a type, loaded when it is needed."""
+"""Opens what a source reads from, to find its goal there; a module a type, loaded when it is needed."""
 
 from __future__ import annotations
 

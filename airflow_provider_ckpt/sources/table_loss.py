@@ -1,4 +1,4 @@
-"""What stops a source of a table or a directory at the next start, or loses data: what is asked and what was found."""
+"""Question and answer about a source that is a table or directory: what stops it at the next start, or loses data."""
 
 from __future__ import annotations
 
@@ -57,18 +57,18 @@ class TableAtRestart:
         return f"--source {shlex.quote(f'{self.source_id}={scrub(self.source.text)}')}"
 
     def sets(self, option: str) -> bool:
-        """Whether an option, by its name in lower case, is set to true."""
+        """True if an option, by its name in lower case, is set to true."""
         return self.options.get(option, "").lower() == "true"
 
 
 @dataclass(frozen=True, slots=True)
 class TableLosses:
-    """What was found of one source, or of several.
+    """Findings on one source, or on several.
 
     Args:
         findings: What a restart stops at, or loses, in the order in which Spark meets it.
-        unknown: What was not judged, such as ``source options``.
-        expires_ms: The source keeps what the query has not read at least so much longer, milliseconds; None when
+        unknown: Names of what was not judged, such as ``source options``.
+        expires_ms: The source keeps what the query has not read at least this much longer, milliseconds; None when
             nothing of that expires, or nobody knows.
     """
 
@@ -78,7 +78,7 @@ class TableLosses:
 
 
 def all_losses(losses: Iterable[TableLosses]) -> TableLosses:
-    """What was found of several sources."""
+    """Findings on several sources together."""
     found = list(losses)
     return TableLosses(
         tuple(finding for item in found for finding in item.findings),

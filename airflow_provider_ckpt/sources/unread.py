@@ -1,4 +1,4 @@
-"""What a source holds that no committed batch has read, and how long it keeps that."""
+"""Data of a source that no committed batch has read, and how long the source keeps it."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """What is left to be read of a table or a directory.
+    """Unread data of a table or a directory.
 
     Args:
-        unit: What is counted: ``versions`` of a Delta table, ``snapshots`` of an Iceberg table, ``files``.
-        count: How many of them hold data that was not read.
-        files: How many data files they have added; one of which a part was read counts.
+        unit: The unit: ``versions`` of a Delta table, ``snapshots`` of an Iceberg table, ``files``.
+        count: Number of units that hold unread data.
+        files: Number of data files that they have added; one of which a part was read counts.
         size: Bytes of these files.
-        oldest_ms: When the first of it was written, by the clock of its writer or of the storage, epoch milliseconds;
-            None when there is nothing, or it does not say.
+        oldest_ms: Time at which the first of it was written, by the clock of its writer or of the storage, epoch
+            milliseconds; None when there is nothing, or it does not say.
         note: What these numbers leave out, as a sentence.
-        is_partial: Whether the query has something to read that is not counted, so that a count of 0 is not the end.
+        is_partial: True if some unread data is not counted, so that a count of 0 is not the end.
         rows: Rows of the files that are left; None where that is not known.
     """
 

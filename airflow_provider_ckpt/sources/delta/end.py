@@ -36,7 +36,7 @@ _READ = ("commitInfo", "add", "remove", "cdc")
 
 @dataclass(frozen=True, slots=True)
 class _Commit:
-    """What one version of the log says of itself.
+    """Times and sizes that one version of the log records.
 
     ``times_ms`` are epoch milliseconds by its writer's clock; ``files`` and their ``size`` in bytes are counted only
     where it is asked for.
@@ -57,7 +57,7 @@ class End:
         self._id = ""
 
     def end_at(self, at_ms: int | None, committed: SourceOffset | None, slack: int = 0) -> Condition:
-        """See :meth:`~airflow_provider_ckpt.sources.open_end.SourceEnd.end_at`."""
+        """Condition for the end at a time; see :meth:`~airflow_provider_ckpt.sources.open_end.SourceEnd.end_at`."""
         at = self._position_in_table(committed)
         end = self._next_version(at_ms, at)
         if end is None and committed is not None:

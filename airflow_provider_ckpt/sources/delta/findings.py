@@ -148,7 +148,7 @@ def _why(at: TableAtRestart, table: DeltaTable, stop: Stop) -> str:
 
 
 def _remedy(code: str, at: TableAtRestart, table: DeltaTable, stop: Stop) -> tuple[str, tuple[str, ...]]:
-    """What to do, and the commands."""
+    """Remedy and its commands."""
     if code == "CKPT259":
         hint = "Give the query the table that it has read, or begin anew with this one in a checkpoint of its own."
         return hint, (_seed(at, table),)
@@ -179,7 +179,7 @@ def _remedy(code: str, at: TableAtRestart, table: DeltaTable, stop: Stop) -> tup
 
 
 def _without_versions(at: TableAtRestart, table: DeltaTable, stop: Stop) -> tuple[str, tuple[str, ...]]:
-    """What to do about versions that are gone."""
+    """Remedy for versions that are gone."""
     if stop.condition == PASSED_OVER:
         return "The rows of the version are lost; nothing has to be done for the query to go on.", ()
     if stop.condition == NEWEST_GONE:
@@ -193,7 +193,7 @@ def _without_versions(at: TableAtRestart, table: DeltaTable, stop: Stop) -> tupl
 
 
 def _forgetting(at: TableAtRestart) -> tuple[str, tuple[str, ...]]:
-    """What to do about a version that the query has read, in its newest batch."""
+    """Remedy for a version that the query has read, in its newest batch."""
     if at.before is None:
         begins = place_of(at).version
         return f"Start the query with startingVersion={begins} until it has committed one more batch.", ()
@@ -202,7 +202,7 @@ def _forgetting(at: TableAtRestart) -> tuple[str, tuple[str, ...]]:
 
 
 def _is_next(at: TableAtRestart, table: DeltaTable, version: int) -> bool:
-    """Whether nothing that the query has not read comes before a version."""
+    """True if nothing that the query has not read comes before a version."""
     begins = place_of(at).version
     return begins <= version and not any(
         commit.has_data for number, commit in table.commits.items() if begins <= number < version

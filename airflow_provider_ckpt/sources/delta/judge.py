@@ -49,7 +49,7 @@ _SPAN = re.compile(r"(\d{1,12})\s+([a-z]+?)s?(?:\s+|$)")
 
 
 def judge(at: TableAtRestart, declared: Source, access: Access) -> TableLosses:
-    """See :meth:`~airflow_provider_ckpt.sources.judge_tables.Judge.judge`."""
+    """Judge one Delta source; see :meth:`~airflow_provider_ckpt.sources.judge_tables.Judge.judge`."""
     try:
         ranges = readings(at)
     except MalformedEntryError as error:
@@ -77,7 +77,7 @@ def judge(at: TableAtRestart, declared: Source, access: Access) -> TableLosses:
 
 
 def _read(store: Store, log: DeltaLog, ranges: Iterable[Reading]) -> tuple[DeltaTable, list[str]]:
-    """What the source needs of the table, from the first version of a range on; and what of that was not read."""
+    """Read what the source needs of the table, from the first version of a range on; also returns what was not read."""
     first = min(reading.first for reading in ranges)
     commits, unread = _commits(log, first)
     schemas = {reading.first: _schema_then(store, log, reading.first) for reading in ranges}
@@ -86,7 +86,7 @@ def _read(store: Store, log: DeltaLog, ranges: Iterable[Reading]) -> tuple[Delta
 
 
 def _reverted(log: DeltaLog, position: DeltaOffset, commits: Mapping[int, DeltaCommit]) -> Reverted | None:
-    """What RESTOREs mean for the query, as far as the log is read; one that is read in part is said to be."""
+    """Meaning of RESTOREs for the query, as far as the log is read; a log that is read in part is said to be."""
     try:
         return read_reverted(log, position, commits)
     except StoreError:
@@ -96,7 +96,7 @@ def _reverted(log: DeltaLog, position: DeltaOffset, commits: Mapping[int, DeltaC
 
 
 def _commits(log: DeltaLog, first: int) -> tuple[dict[int, DeltaCommit], list[str]]:
-    """What the versions from one on did, as far as they are read."""
+    """Read the versions from ``first`` on; also returns what was not read."""
     commits: dict[int, DeltaCommit] = {}
     named = 0
     for version in sorted(version for version in log.commits if version >= first):
@@ -114,7 +114,7 @@ def _commits(log: DeltaLog, first: int) -> tuple[dict[int, DeltaCommit], list[st
 
 
 def _schema_then(store: Store, log: DeltaLog, version: int) -> DeltaSchema | None:
-    """What the table said of itself at a version; None when its log does not tell any more."""
+    """Schema of the table at a version; None when its log no longer tells."""
     then = min(version, log.newest)
     return _schema_of(open_table(store, without_files=True, version=then)) if log.can_rebuild(then) else None
 

@@ -1,4 +1,4 @@
-"""What a Delta source stops at, said before the restart with Delta's own conditions.
+"""Versions at which a Delta source stops, told before the restart with Delta's own conditions.
 
 Each case was provoked on a real query (``DeltaSource``, Delta 4.4). When a query starts, Spark asks the source for two
 ranges: that of its newest batch once more, of which nothing is read (``MicroBatchExecution.populateStartOffsets``), and
@@ -104,7 +104,7 @@ class Reading:
         return None if self.end is None else self.end.version - (self.end.index == BASE_INDEX)
 
     def has(self, version: int) -> bool:
-        """Whether a version is checked."""
+        """True if a version is checked."""
         return self.start.version <= version and (self.last is None or version <= self.last)
 
 
@@ -114,7 +114,7 @@ def place_of(at: TableAtRestart, *, planned: bool = False) -> DeltaOffset:
 
 
 def readings(at: TableAtRestart) -> tuple[Reading, ...]:
-    """What Delta goes through at the start, in this order."""
+    """Ranges that Delta reads at the start, in this order."""
     end, is_past = place_of(at, planned=True), at.planned is None
     if end.in_first_snapshot:
         return (Reading(_version(end.version + 1), None, is_past=False, snapshot=end.version),)
@@ -164,7 +164,7 @@ def stops(at: TableAtRestart, table: DeltaTable) -> Iterator[Stop]:
 
 
 def not_judged(at: TableAtRestart, table: DeltaTable) -> Iterator[str]:
-    """What could stop the source, and cannot be judged."""
+    """Yield what could stop the source, and cannot be judged."""
     if not at.options:
         yield SOURCE_OPTIONS
     if place_of(at).in_first_snapshot:
@@ -207,7 +207,7 @@ def _condition(at: TableAtRestart, table: DeltaTable, version: int, commit: Delt
 
 
 def schema_at(table: DeltaTable, version: int) -> DeltaSchema | None:
-    """What the table said of itself at a version that the query reads; None when nobody can tell."""
+    """Schema of the table at a version that the query reads; None when nobody can tell."""
     known = max((at for at in table.schemas if at <= version), default=None)
     schema = None if known is None else table.schemas[known]
     for later, commit in sorted(table.commits.items()):

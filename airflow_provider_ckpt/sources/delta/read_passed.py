@@ -1,4 +1,4 @@
-"""What a move of a Delta source means where the table was restored."""
+"""The meaning of a move of a Delta source where the table was restored."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from airflow_provider_ckpt.tables.read_restores import has_restore, read_restore
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """What is said of a move.
+    """Warnings and notes about a move.
 
     Args:
-        warnings: What the person who approves it should know; sentences.
-        notes: What was reverted; sentences.
-        counted: What is left out; None where the move passes no RESTORE, or what it reverted is not known.
+        warnings: Sentences that the person who approves it should know.
+        notes: Sentences on what was reverted.
+        counted: Data that is left out; None where the move passes no RESTORE, or what it reverted is not known.
     """
 
     warnings: tuple[str, ...] = ()
@@ -28,7 +28,7 @@ class Passed:
 
 
 def read_passed(log: DeltaLog, at: DeltaOffset, version: int) -> Passed:
-    """What is said of a move by the RESTOREs of the table.
+    """Read the RESTOREs of the table and judge a move by them.
 
     Args:
         log: The table.
@@ -64,7 +64,7 @@ def read_passed(log: DeltaLog, at: DeltaOffset, version: int) -> Passed:
 
 
 def _of_read(passed: Reverted) -> tuple[str, ...]:
-    """What the sink and the state hold that the table does not."""
+    """Warnings about rows that the sink and the state hold and the table does not."""
     if not passed.read:
         return ()
     return (
@@ -75,7 +75,7 @@ def _of_read(passed: Reverted) -> tuple[str, ...]:
 
 
 def _of_met(met: Reverted) -> tuple[str, ...]:
-    """What the query reads after the move, or stops at."""
+    """Warnings about versions that the query reads, or stops at, after the move."""
     made = versions_text(met.restores)
     if met.unread:
         past = "" if met.past is None else f" To pass over both, move it past version {met.past}."

@@ -44,17 +44,17 @@ class DeltaAim:
 
     @property
     def text(self) -> str:
-        """What was said."""
+        """The goal as it was given."""
         return goal_text(self.goal)
 
     @property
     def key(self) -> str:
-        """See :class:`~airflow_provider_ckpt.sources.move.Aim`."""
+        """The goal as text for a digest; see :class:`~airflow_provider_ckpt.sources.move.Aim`."""
         return goal_key(self.goal)
 
     @property
     def is_relative(self) -> bool:
-        """See :class:`~airflow_provider_ckpt.sources.move.Aim`."""
+        """False: a version of a table is always absolute."""
         return False
 
     def move(
@@ -64,7 +64,7 @@ class DeltaAim:
         planned: SourceOffset | None,
         initial: SourceOffset | None = None,
     ) -> Move:
-        """See :class:`~airflow_provider_ckpt.sources.move.Aim`."""
+        """Move the source to the version of the goal; see :class:`~airflow_provider_ckpt.sources.move.Aim`."""
         try:
             at = of_value(committed.view("delta").value)
         except MalformedEntryError as error:
@@ -115,7 +115,9 @@ class DeltaAim:
         raise self._refused(f"a Delta source has no offsets that could be counted, so it does not go to {self.text}")
 
     def _skipped(self, log: DeltaLog, version: int, at: DeltaOffset) -> tuple[str, str]:
-        """What of a version is skipped, in words, and a warning or an empty text.
+        """The skipped part of a version, in words, and a warning or an empty text.
+
+        Raises PlanError where the next batch would not begin with that version.
 
         Raises PlanError where the next batch would not begin with that version.
         """
@@ -161,7 +163,7 @@ class DeltaAim:
 
 
 def _instead(log: DeltaLog, at: DeltaOffset, earlier: int) -> str:
-    """What to do about an unread version before the one that is to be skipped."""
+    """Remedy for an unread version before the one that is to be skipped."""
     found = read_reverted(log, at)
     if found is None:
         return (

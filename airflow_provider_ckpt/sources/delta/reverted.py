@@ -21,7 +21,7 @@ _SINK = "--sink TYPE[:URI]"
 
 
 def concerns(table: DeltaTable, stop: Stop) -> bool:
-    """Whether a source stops at a RESTORE that it has not read, or at a version that such a RESTORE has reverted."""
+    """True if a source stops at a RESTORE that it has not read, or at a version that such a RESTORE has reverted."""
     found = table.reverted
     if found is None or stop.is_past or stop.condition not in (ONLY_DELETES, CHANGES):
         return False
@@ -29,7 +29,7 @@ def concerns(table: DeltaTable, stop: Stop) -> bool:
 
 
 def findings_of_restores(at: TableAtRestart, table: DeltaTable, stops: Sequence[Stop]) -> Iterator[Finding]:
-    """What is found of RESTOREs: CKPT267 where rows are to be read that were reverted, CKPT268 where they were read.
+    """Findings on RESTOREs: CKPT267 where reverted rows are about to be read, CKPT268 where they were read.
 
     ``stops`` are those of the source that :func:`concerns` holds for, in the order in which Delta meets them.
     """
@@ -55,7 +55,7 @@ def findings_of_restores(at: TableAtRestart, table: DeltaTable, stops: Sequence[
 
 
 def _is_read(at: TableAtRestart, table: DeltaTable, version: int) -> bool:
-    """Whether a source whose options let it pass reads the rows of a version that was reverted."""
+    """True if a source whose options let it pass reads the rows of a version that was reverted."""
     commit = table.commits.get(version)
     if commit is None:
         return False
@@ -136,7 +136,7 @@ _NEVER = "Do not deploy with skipChangeCommits, ignoreDeletes or ignoreChanges: 
 def _way_past(
     at: TableAtRestart, table: DeltaTable, found: Reverted, never: str = _NEVER
 ) -> tuple[str, tuple[str, ...]]:
-    """What to do, and the commands: a reset past the RESTORE, when all that the table holds before it was read."""
+    """Remedy and its commands: a reset past the RESTORE, when all that the table holds before it was read."""
     place = place_of(at)
     if found.past is not None:
         hint = f"Move the source past version {found.past}: the query has read all that the table still holds. {never}"
@@ -174,7 +174,7 @@ def _way_past(
 
 
 def _with_one_in_flight(at: TableAtRestart, kept: tuple[int, ...]) -> str:
-    """What to do first about a batch in flight: it reads what the table still holds, or reverted rows as well."""
+    """First step for a batch in flight: it reads what the table still holds, or reverted rows as well."""
     end = place_of(at, planned=True)
     if (end.version, end.index) <= (kept[-1] + 1, BASE_INDEX):
         return (

@@ -115,7 +115,7 @@ class End:
     # --- the directory -----------------------------------------------------------------------------------------
 
     def _listed(self) -> dict[str, Listed]:
-        """What Spark lists, by name relative to the directory."""
+        """List the files as Spark does, by name relative to the directory."""
         whole = self.pattern in ("", RECURSIVE)
         sink_log = self.store.ls(layout.SINK_LOG)[0] if whole else {}
         if sink_log:
@@ -206,7 +206,7 @@ class End:
 
 
 def covered(names: Iterable[str], pattern: str) -> list[str]:
-    """Which of the names below a directory a source with this pattern (empty for none) reads."""
+    """Names below a directory that a source with this pattern (empty for none) reads."""
     recursive = pattern == RECURSIVE
     globs = [glob.split("/") for glob in _without_braces(pattern)] if pattern and not recursive else []
     depth = len(globs[0]) if globs else 0
@@ -242,7 +242,7 @@ def _without_braces(pattern: str) -> list[str]:
 
 
 def _is_filtered_out(part: str) -> bool:
-    """Whether Spark passes over a name (``HadoopFSUtils.shouldFilterOutPathName``)."""
+    """True if Spark ignores a name (``HadoopFSUtils.shouldFilterOutPathName``)."""
     if part.startswith(("_common_metadata", "_metadata")):
         return False
     return (part.startswith("_") and "=" not in part) or part.startswith(".") or part.endswith("._COPYING_")

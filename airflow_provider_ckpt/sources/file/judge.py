@@ -24,7 +24,7 @@ LIFECYCLE = "lifecycle rules"
 
 
 def judge(at: TableAtRestart, declared: Source, access: Access) -> TableLosses:
-    """See :meth:`~airflow_provider_ckpt.sources.judge_tables.Judge.judge`."""
+    """Judge one file source; see :meth:`~airflow_provider_ckpt.sources.judge_tables.Judge.judge`."""
     _require_file_source(at)
     end = End(declared, at.source_id, access)
     unlogged = TableLosses() if access.checkpoint is None else read_unlogged(at, end, access.checkpoint)

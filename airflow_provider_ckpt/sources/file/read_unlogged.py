@@ -46,7 +46,7 @@ def read_unlogged(at: TableAtRestart, end: End, checkpoint: Store) -> TableLosse
 
 
 def _is_whole(log: SinkLog) -> bool:
-    """Whether the log names every batch: a file of an entry that is gone was not taken out by anybody's plan."""
+    """True if the log names every batch, so that an unnamed file is not that of a missing entry."""
     first = next(iter(log.live))
     size = sum(log.objects[name].size for name in log.live.values())
     return not log.holes and (first.compact or first.batch_id == 0) and size <= MOST_BYTES

@@ -35,7 +35,9 @@ class End:
         self.store = access.open_store(declared.directory)
 
     def end_at(self, at_ms: int | None, committed: SourceOffset | None, slack: int = 0) -> Condition:
-        """See :meth:`~airflow_provider_ckpt.sources.open_end.SourceEnd.end_at`; snapshots are not counted: no slack."""
+        """Condition for the end at a time (see :meth:`~airflow_provider_ckpt.sources.open_end.SourceEnd.end_at`); no
+        slack, as snapshots are not counted.
+        """
         if slack:
             raise CheckpointError(
                 f"source {self.source_id} is an Iceberg table, whose lag cannot be counted in records",

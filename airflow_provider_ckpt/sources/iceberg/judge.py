@@ -21,7 +21,7 @@ INITIAL_OFFSET = "initial offset"
 
 
 def judge(at: TableAtRestart, declared: Source, access: Access) -> TableLosses:
-    """See :meth:`~airflow_provider_ckpt.sources.judge_tables.Judge.judge`."""
+    """Judge one Iceberg source; see :meth:`~airflow_provider_ckpt.sources.judge_tables.Judge.judge`."""
     position = _offset(at, at.committed)
     planned = None if at.planned is None else _offset(at, at.planned)
     history = read_history(access.open_store(declared.directory), declared.metadata_file)
@@ -58,7 +58,7 @@ def _initial(at: TableAtRestart, access: Access) -> tuple[IcebergOffset | None, 
 
 
 def _skips(at: TableAtRestart) -> Skips:
-    """What the query sets. Raises StoreError for a time that is no number, as Iceberg refuses it."""
+    """Parse the options of the query. Raises StoreError for a time that is not a number, as Iceberg refuses it."""
     from_ms = at.options.get(FROM_TIMESTAMP)
     return Skips(
         deletes=at.sets("streaming-skip-delete-snapshots"),

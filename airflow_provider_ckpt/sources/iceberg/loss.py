@@ -1,4 +1,4 @@
-"""What an Iceberg source stops at, or leaves out, said before the restart with Iceberg's own words.
+"""Snapshots at which an Iceberg source stops, or that it leaves out, told before the restart in Iceberg's own words.
 
 Each case was provoked on a real query (Iceberg 1.12). A source finds its snapshot by its id, and goes on along the main
 branch: without that snapshot, or with one on the way that did not append, it stops at every start. With the trigger
@@ -48,7 +48,7 @@ class IcebergSource:
 
 
 def losses(source: IcebergSource) -> Iterator[Finding]:
-    """What a restart stops at, or leaves out, in the order in which Spark meets it."""
+    """Yield what a restart stops at, or leaves out, in the order in which Spark meets it."""
     found = _of_position(source)
     stop = initial_stop(source) if source.at.trigger in (AVAILABLE_NOW, None) else None
     if stop is not None and (found is None or stop.message not in found.message):
@@ -73,7 +73,7 @@ def run(source: IcebergSource) -> IcebergOffset:
 
 
 def initial_stop(source: IcebergSource) -> Stop | None:
-    """What it stops with when it searches for the end with the trigger ``availableNow``; None when it finds one."""
+    """Stop of the search for the end with the trigger ``availableNow``; None when the search finds one."""
     initial = START if source.initial is None else source.initial
     try:
         end = latest_offset(source.history, initial, source.skips).end
@@ -206,7 +206,7 @@ def _of_operation(source: IcebergSource, stop: Stop, snapshot: Snapshot) -> Find
 
 
 def _is_planned(source: IcebergSource, snapshot: Snapshot) -> bool:
-    """Whether a snapshot is one of those that the batch in flight reads."""
+    """True if the batch in flight reads a snapshot."""
     end = None if source.planned is None else source.history.find(source.planned.snapshot_id)
     if end is None:
         return False

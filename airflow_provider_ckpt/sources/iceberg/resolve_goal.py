@@ -39,17 +39,17 @@ class IcebergAim:
 
     @property
     def text(self) -> str:
-        """What was said."""
+        """The goal as it was given."""
         return goal_text(self.goal)
 
     @property
     def key(self) -> str:
-        """See :class:`~airflow_provider_ckpt.sources.move.Aim`."""
+        """The goal as text for a digest; see :class:`~airflow_provider_ckpt.sources.move.Aim`."""
         return goal_key(self.goal)
 
     @property
     def is_relative(self) -> bool:
-        """See :class:`~airflow_provider_ckpt.sources.move.Aim`."""
+        """False: a snapshot of a table is always absolute."""
         return False
 
     def move(
@@ -59,7 +59,7 @@ class IcebergAim:
         planned: SourceOffset | None,
         initial: SourceOffset | None = None,
     ) -> Move:
-        """See :class:`~airflow_provider_ckpt.sources.move.Aim`."""
+        """Move the source to the snapshot of the goal; see :class:`~airflow_provider_ckpt.sources.move.Aim`."""
         try:
             at = of_value(committed.view("iceberg").value)
         except (MalformedEntryError, ValueError) as error:
@@ -178,7 +178,7 @@ class IcebergAim:
 
 
 def _first_read(snapshot: Snapshot, other: Snapshot, *, in_flight: bool) -> str:
-    """What is to be done before a snapshot is skipped, where another one comes first."""
+    """First step before a snapshot is skipped, where another one comes before it."""
     if stop_at(other, Skips()) is not None:
         return f"Skip snapshot {other.snapshot_id} first."
     drop = "Drop the batch in flight (--to-current, to_current= in a DAG). " if in_flight else ""

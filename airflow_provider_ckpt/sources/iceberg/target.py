@@ -54,7 +54,7 @@ def next_stop(history: History, at: IcebergOffset) -> Snapshot | None:
 
 
 def counted(history: History, old: IcebergOffset, new: IcebergOffset) -> Counted:
-    """What lies between two offsets, the newer of which is in the table."""
+    """Data between two offsets, the newer of which is in the table."""
     begin = _frontier(history, old)
     if begin is None:
         return UNKNOWN_PART
@@ -84,7 +84,7 @@ def initial_beside(history: History, initial: IcebergOffset | None, new: Iceberg
 
 
 def _leads_to(history: History, initial: IcebergOffset, new: IcebergOffset) -> bool:
-    """Whether a source gets from an initial offset to a new offset; what stops it later stops the query anyway."""
+    """True if a source gets from an initial offset to a new offset; a later stop would stop the query anyway."""
     try:
         return latest_offset(history, initial, _NO_SKIPS).end is not None
     except StoppedError as error:
@@ -106,7 +106,7 @@ def _place(history: History, offset: IcebergOffset) -> _Place:
 
 
 def _frontier(history: History, old: IcebergOffset) -> _Place | None:
-    """What of the main branch is read at an offset that may be none of it any more; None where nobody can tell."""
+    """Place up to which the main branch is read at an offset that may have left it; None if nobody can tell."""
     if old == START or history.find(old.snapshot_id) is not None:
         return _place(history, old)
     if old.snapshot_id in history.others:

@@ -17,7 +17,7 @@ _STATE, _NULL = "IllegalStateException", "NullPointerException"
 
 @dataclass(frozen=True, slots=True)
 class Skips:
-    """What a query sets for an Iceberg source; None is not known, of which Iceberg's default is assumed.
+    """Options that a query sets for an Iceberg source; None is not known, and Iceberg's default is assumed.
 
     Args:
         deletes: ``streaming-skip-delete-snapshots``; false by default.
@@ -32,13 +32,13 @@ class Skips:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """What a source stops with.
+    """Error with which a source stops.
 
     Args:
         error: Simple name of the Java exception.
         message: Its message, as Iceberg words it.
         snapshot_id: The snapshot that it is about.
-        snapshot: That one, when the source met it on its way; None when it did not find it there.
+        snapshot: That snapshot, when the source met it on its way; None when it did not find it there.
     """
 
     error: str
@@ -69,7 +69,7 @@ class StoppedError(Exception):
 
 
 def stop_at(snapshot: Snapshot, skips: Skips) -> Stop | None:
-    """What a source stops with when it meets a snapshot (``shouldProcess``); None when it reads or skips it."""
+    """Stop of a source that meets this snapshot (``shouldProcess``); None when it reads or skips it."""
     option = {"delete": "streaming-skip-delete-snapshots", "overwrite": "streaming-skip-overwrite-snapshots"}
     skipped = {"delete": skips.deletes, "overwrite": skips.overwrites}
     operation, snapshot_id = snapshot.operation, snapshot.snapshot_id

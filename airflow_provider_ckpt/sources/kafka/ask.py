@@ -98,7 +98,7 @@ class KafkaBroker:
         self.timeout_s = int(config[_TIMEOUT]) / 1_000 if _TIMEOUT in config else TIMEOUT_S
 
     def topics(self, names: Iterable[str]) -> dict[str, Topic | None]:
-        """What the broker knows of topics; None for one that it does not have."""
+        """Topics as the broker has them, by name; None for one that it does not have."""
         from confluent_kafka import TopicCollection
 
         if not (wanted := sorted(set(names))):
@@ -155,7 +155,7 @@ class KafkaBroker:
         return found
 
     def stamps_by_itself(self, names: Iterable[str]) -> dict[str, bool]:
-        """Whether the broker gives the records of topics their timestamps (LogAppendTime), and not their producers.
+        """True for each topic whose records get their timestamps from the broker (LogAppendTime), not from producers.
 
         The operation DescribeConfigs on the topics is needed.
         """
@@ -188,12 +188,12 @@ class KafkaBroker:
         within_s: float | None = None,
         is_answer: Callable[[Any], bool] | None = None,
     ) -> dict[Key, Answer]:
-        """What the broker answers to each part of a question, or why it does not.
+        """Answers of the broker to each part of a question, or the error of that part.
 
         Args:
             question: Asks an ``AdminClient``.
-            within_s: How long that may take, seconds; without it ``timeout_s``.
-            is_answer: Whether a result is an answer.
+            within_s: Time limit in seconds; ``timeout_s`` by default.
+            is_answer: Tells if a result is an answer.
         """
         with connected(self._config) as connection:
             return connection.ask(question, self.timeout_s if within_s is None else within_s, is_answer)
@@ -308,7 +308,7 @@ class KafkaBroker:
 
 
 def is_one_of(complaints: Iterable[Complaint], names: Iterable[str]) -> bool:
-    """Whether one of them has one of these names, as ``KafkaError`` has them."""
+    """True if one of the complaints has one of these names, as ``KafkaError`` has them."""
     return bool({complaint.name for complaint in complaints} & set(names))
 
 

@@ -21,11 +21,11 @@ _LONGEST = 300
 
 @dataclass(frozen=True, slots=True)
 class Complaint:
-    """What the client tells.
+    """Error or log line of the client.
 
     Args:
-        name: Of the error, such as ``_TRANSPORT``; empty for a line of the client's log.
-        text: In its own words.
+        name: Name of the error, such as ``_TRANSPORT``; empty for a line of the client's log.
+        text: Its text, unchanged.
     """
 
     name: str
@@ -33,20 +33,20 @@ class Complaint:
 
     @property
     def is_local(self) -> bool:
-        """Whether the client, and not the broker, says so."""
+        """True if the client says so, and not the broker."""
         return self.name.startswith("_") or not self.name
 
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """What is wrong with a broker, or with the way in which it is asked.
+    """Fault of a broker, or of the way in which it is asked.
 
     Args:
-        says: What is wrong, as the end of a sentence about what was asked.
-        hint: What a person should do next.
-        is_final: Whether another try gives the same, so that nobody has to wait for one.
-        names: Of errors that have this cause.
-        words: Or a text that errors of this cause have in them.
+        says: The fault, as the end of a sentence about the question.
+        hint: The next step for a person.
+        is_final: True if another try gives the same, so that nobody has to wait for one.
+        names: Names of errors that have this cause.
+        words: Or a text that errors of this cause contain.
     """
 
     says: str
@@ -56,7 +56,7 @@ class Cause:
     words: str = ""
 
     def has(self, complaint: Complaint) -> bool:
-        """Whether a complaint has this cause."""
+        """True if a complaint has this cause."""
         return complaint.name in self.names or bool(self.words and re.search(self.words, complaint.text))
 
 
@@ -147,7 +147,7 @@ def cause_of(complaints: Iterable[Complaint]) -> tuple[Cause, Complaint | None]:
 
 
 def is_final(complaints: Collection[Complaint]) -> bool:
-    """Whether no broker can be reached any more, for a cause that another try does not change."""
+    """True if no broker can be reached any more, for a cause that another try does not change."""
     return any(item.name == ALL_DOWN for item in complaints) and cause_of(complaints)[0].is_final
 
 

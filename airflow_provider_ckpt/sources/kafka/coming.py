@@ -37,12 +37,12 @@ class Coming:
 
     @property
     def is_open(self) -> bool:
-        """Whether the batch reads on while it runs, so that it ends at its ends or later."""
+        """True if the batch reads on while it runs, so that it ends at its ends or later."""
         return self.limits.trigger == REAL_TIME
 
     @property
     def text(self) -> str:
-        """What the batch reads, and how many batches there are to the end; one line."""
+        """One line: the data that the batch reads, and how many batches there are to the end."""
         text = _offsets(self.batch.offsets)
         text = f"at least {text}" if self.is_open else text
         text += ", planned" if self.planned else ""
@@ -61,7 +61,7 @@ class Coming:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the trigger and the limits mean for this batch and those after it, as sentences."""
+        """Sentences on the effect of the trigger and the limits on this batch and those after it."""
         return tuple(self._notes())
 
     def _notes(self) -> Iterator[str]:
@@ -99,7 +99,7 @@ class Coming:
 
 @dataclass(frozen=True, slots=True)
 class NextBatches:
-    """What the next batch of a query reads of each source.
+    """Data that the next batch of a query reads of each source.
 
     Args:
         coming: By id of the source.
@@ -113,7 +113,7 @@ class NextBatches:
 def coming_batch(
     position: Mapping[Partition, int], planned: Mapping[Partition, int] | None, extent: Extent, limits: Limits
 ) -> Coming:
-    """What a query reads next when it is started now.
+    """Data that a query reads next when it is started now.
 
     A planned batch runs first, with its own range. After it, ``once`` ends, and every other trigger goes on as if the
     query were started then. Real-time mode drops it.

@@ -30,7 +30,7 @@ _MAKING = threading.Lock()
 
 
 class _Told:
-    """What a client tells on the side, each once: its errors, and the lines of its log.
+    """Side messages of a client, each once: its errors, and the lines of its log.
 
     The lines are logged for those who debug: why a question fails is in its error.
     """

@@ -23,7 +23,7 @@ _PAUSE_S = 0.2
 
 @dataclass(frozen=True, slots=True)
 class GroupOffset:
-    """What a group has committed of one partition: where it will read next, and a text beside it."""
+    """Committed offset of a group in one partition: the next one that it will read, and a text beside it."""
 
     offset: int
     metadata: str
@@ -46,7 +46,7 @@ class ConsumerGroup:
         return 0 if found is None else len(found.members)
 
     def committed(self) -> dict[Partition, GroupOffset]:
-        """What the group has committed; without the partitions of which it has nothing."""
+        """Committed offsets of the group; without the partitions of which it has none."""
         from confluent_kafka import ConsumerGroupTopicPartitions
 
         found = self._ask("list_consumer_group_offsets", ConsumerGroupTopicPartitions(self.name))
@@ -100,7 +100,7 @@ class ConsumerGroup:
         return min(int(configs[_RETENTION].value) for configs, _ in answers.values()) * 60_000
 
     def _ask(self, call: str, about: Any) -> Any:
-        """What the broker says to a call of the client; None when it has no such group."""
+        """Return the broker's answer to a call of the client; None when it has no such group."""
         deadline = time.monotonic() + self._broker.timeout_s
         while True:
             left_s = max(_PAUSE_S, deadline - time.monotonic())

@@ -37,7 +37,7 @@ class End:
         self.broker = KafkaBroker(declared.location, access.kafka_config)
 
     def end_at(self, at_ms: int | None, committed: SourceOffset | None, slack: int = 0) -> Condition:
-        """See :meth:`~airflow_provider_ckpt.sources.open_end.SourceEnd.end_at`.
+        """Condition for the end at a time; see :meth:`~airflow_provider_ckpt.sources.open_end.SourceEnd.end_at`.
 
         Partitions that were never written to are left out: the query may not know them yet.
         """

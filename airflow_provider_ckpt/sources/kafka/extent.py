@@ -1,4 +1,4 @@
-"""What a broker says of the topics of a source at one moment, and the offsets of a query beside it."""
+"""Topics of a source at one moment, as the broker has them, and the offsets of a query beside them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Extent:
         return Extent(self.topic_ids, earliest, {at: self.latest[at] for at in earliest})
 
     def by_topic(self) -> dict[str, Extent]:
-        """What it says of each topic."""
+        """The extent of each topic."""
         earliest: dict[str, dict[Partition, int]] = {topic: {} for topic in self.topic_ids}
         latest: dict[str, dict[Partition, int]] = {topic: {} for topic in self.topic_ids}
         for at, end in self.latest.items():

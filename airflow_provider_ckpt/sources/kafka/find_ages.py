@@ -43,7 +43,7 @@ def find_ages(broker: KafkaBroker, unread: Mapping[Partition, int], now_ms: int)
 
 
 def _ages(now_ms: int) -> list[int]:
-    """What is told apart, up to an age that is as long as time itself."""
+    """Ages that are told apart, up to one that is as long as time itself."""
     ages = [SHORTEST_MS]
     while ages[-1] < now_ms:
         ages.append(min(now_ms, int(ages[-1] * STEP)))

@@ -15,13 +15,13 @@ from airflow_provider_ckpt.sources.kafka.coming import Coming, NextBatches, comi
 def foresee_batches(
     view: CheckpointView, declared: Mapping[str, Source], options: QueryOptions, brokers: Brokers
 ) -> NextBatches:
-    """What a query reads next when it is started now.
+    """Data that a query reads next when it is started now.
 
     Args:
         view: The checkpoint, as it was observed.
         declared: The sources, by id.
-        options: What the query sets for its sources, and its trigger.
-        brokers: What they have said already is not asked again.
+        options: Options that the query sets for its sources, and its trigger.
+        brokers: Their earlier answers are not asked for again.
 
     Raises:
         StoreUnavailableError: A broker does not answer; another try can help.

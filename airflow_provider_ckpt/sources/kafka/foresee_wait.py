@@ -163,7 +163,7 @@ def _offsets_of(condition: Condition) -> Iterator[OffsetsReached]:
 
 
 def _is_of_silence(condition: Condition) -> bool:
-    """Whether a condition, or a part of it, is met when nothing is committed."""
+    """True if a condition, or a part of it, is met when nothing is committed."""
     if isinstance(condition, AllOf | AnyOf):
         return any(map(_is_of_silence, condition.conditions))
     return isinstance(condition, Idle | Stalled)

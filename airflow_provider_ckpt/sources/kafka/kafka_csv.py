@@ -56,7 +56,7 @@ def write_csv(offsets: Mapping[Partition, int]) -> str:
 
 
 def is_topic(name: str) -> bool:
-    """Whether Kafka allows a name for a topic."""
+    """True if Kafka allows a name for a topic."""
     return _TOPIC.fullmatch(name) is not None and name not in (".", "..")
 
 

@@ -31,14 +31,15 @@ _TO_EARLIEST = "--to-earliest"
 
 @dataclass(frozen=True, slots=True)
 class Losses:
-    """What the sources of a query say against its restart.
+    """Reasons of the sources of a query against its restart.
 
     Args:
         findings: What a restart loses or stops at, in Spark's order.
-        unknown: What was not judged, such as ``topic ids`` without a memory of the ids that the topics had before.
+        unknown: Names of what was not judged, such as ``topic ids`` without a memory of the ids that the topics had
+            before.
         topic_ids: The ids of the topics as they are now, by source id and name, such as ``0/orders``.
-        expires_ms: A table or directory keeps what the query has not read at least so much longer, milliseconds; None
-            when nothing of that expires, or nobody knows.
+        expires_ms: A table or directory keeps what the query has not read at least this much longer, milliseconds;
+            None when nothing of that expires, or nobody knows.
     """
 
     findings: tuple[Finding, ...] = ()
@@ -92,7 +93,7 @@ class KafkaSource:
 
 
 def losses(source: KafkaSource) -> Iterator[Finding]:
-    """What a restart loses, or stops at, in the order in which Spark meets it."""
+    """Yield what a restart loses, or stops at, in the order in which Spark meets it."""
     yield from _topics_gone(source)
     yield from _new_partitions(source)
     yield from _partitions_gone(source)
@@ -292,7 +293,7 @@ def _created_again(source: KafkaSource) -> Iterator[Finding]:
 
 
 def _both(source: KafkaSource, goes_on: str) -> str:
-    """What Spark does with either setting, beginning with the one of the deploy."""
+    """Spark's behaviour with either setting, beginning with that of the deploy."""
     if source.options.fails_on_data_loss is False:
         return f"Spark {goes_on}, as failOnDataLoss is false; otherwise it would stop"
     return f"Spark stops; with failOnDataLoss=false it {goes_on}"

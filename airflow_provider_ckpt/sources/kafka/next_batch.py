@@ -1,4 +1,4 @@
-"""What the next batch of a Kafka source reads, as Spark's ``KafkaMicroBatchStream.latestOffset`` decides it.
+"""The next batch of a Kafka source, as Spark's ``KafkaMicroBatchStream.latestOffset`` decides it.
 
 ``maxOffsetsPerTrigger`` is shared among the partitions in proportion to what each has unread, in IEEE doubles and in
 Spark's order of operations, so that the ends are the very ones that Spark will write. A share is rounded up below one
@@ -23,7 +23,7 @@ MOST_ENDS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class NextBatch:
-    """What a batch reads.
+    """Ranges that a batch reads.
 
     Args:
         starts: Where it begins in each partition, inclusive; a partition that the query does not know yet begins at the
@@ -48,13 +48,13 @@ class NextBatch:
 def next_batch(
     position: Mapping[Partition, int], extent: Extent, limits: Limits, *, is_first: bool = True
 ) -> NextBatch:
-    """What is read from a position on.
+    """Ranges that a batch reads from a position on.
 
     Args:
         position: Where the newest committed batch ended, exclusive; partitions that it does not have are new.
         extent: The topics of the source as the broker has them now.
         limits: The limits of the source.
-        is_first: Whether the query starts with this batch: ``minOffsetsPerTrigger`` then holds nothing back, since the
+        is_first: True if the query starts with this batch: ``minOffsetsPerTrigger`` then holds nothing back, since the
             time of the last trigger is only in the memory of the query.
     """
     starts = _starts(position, extent)
@@ -88,7 +88,7 @@ class Outlook:
 
     @property
     def is_reached(self) -> bool:
-        """Whether the target is reached by one run of the query."""
+        """True if one run of the query reaches the target."""
         return self.at_least is not None
 
     @property

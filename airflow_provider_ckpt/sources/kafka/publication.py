@@ -30,14 +30,14 @@ _NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """What one consumer group gets of one source of a query.
+    """Offsets of one source of a query for one consumer group.
 
     Args:
         position: Where the query is.
         group: Name of the group.
         offsets: Of every partition that the topics have, within what the partition holds.
         lag: Offsets from there to the ends of the partitions, in total.
-        warnings: What is not as the checkpoint says; sentences for people.
+        warnings: Differences from the checkpoint; sentences for people.
     """
 
     position: Position
@@ -79,7 +79,7 @@ class Publication:
 
 
 def plan_publication(position: Position, group: str, extent: Extent) -> Publication:
-    """What a group gets: the position of each partition, and the earliest offset of one that the query does not know.
+    """Offsets for a group: the position of each partition, and the earliest offset of one that the query does not know.
 
     Spark reads a partition that has come since from its earliest offset; a tool that finds no offset for it would
     count all that it ever held. An offset that is no longer there becomes the earliest one.
@@ -150,7 +150,7 @@ def group_of(pattern: str, position: Position) -> str:
 
 
 def is_ours(metadata: str) -> bool:
-    """Whether an offset with this text was published by ckpt."""
+    """True if an offset with this text was published by ckpt."""
     return _OURS.fullmatch(metadata) is not None
 
 
@@ -167,7 +167,7 @@ def left_in_group(publication: Publication, texts: Mapping[Partition, str]) -> l
 
 
 def left_warning(group: str, left: Sequence[Partition]) -> str:
-    """What to say of such partitions."""
+    """Warning about the partitions that the query no longer reads."""
     return (
         f"The group {group} still has {_listed(left)}, which the query does not read any more: its lag there grows. "
         "Delete these offsets with kafka-consumer-groups --delete-offsets."
@@ -175,7 +175,7 @@ def left_warning(group: str, left: Sequence[Partition]) -> str:
 
 
 def is_of_another_query(metadata: str, query_id: str) -> bool:
-    """Whether an offset with this text was published for another query.
+    """True if an offset with this text was published for another query.
 
     A checkpoint that does not say its query (``query_id`` is empty) is not taken for the one that a text names.
     """

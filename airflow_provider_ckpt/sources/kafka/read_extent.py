@@ -9,7 +9,7 @@ from airflow_provider_ckpt.sources.kafka.extent import Extent
 
 
 def read_extent(broker: KafkaBroker, names: Iterable[str]) -> Extent:
-    """What a broker says of topics, in calls of two kinds for each 1,000 partitions.
+    """Read the topics from a broker, in calls of two kinds for each 1,000 partitions.
 
     A topic that does not exist is left out. Raises StoreUnavailableError when the broker does not answer, StoreError
     when it refuses.

@@ -29,14 +29,14 @@ def read_losses(
     known_ids: Mapping[str, str],
     brokers: Brokers,
 ) -> Losses:
-    """What a restart loses of the Kafka sources that have a broker.
+    """Judge what a restart loses of the Kafka sources that have a broker.
 
     Args:
         view: The checkpoint, as it was observed.
         sources: Those of Kafka, by id.
-        options: What the query sets for its sources, such as ``0.failOnDataLoss``.
+        options: Options that the query sets for its sources, such as ``0.failOnDataLoss``.
         known_ids: The ids that topics had before, by source id and name, such as ``0/orders``.
-        brokers: Of this query, or of several: what they have said is not asked again.
+        brokers: Of this query, or of several: earlier answers are not asked for again.
 
     Raises:
         StoreUnavailableError: A broker does not answer; another try can help.
@@ -89,7 +89,7 @@ def _losses(
 
 
 def _is_older(view: CheckpointView, sources: Mapping[str, Source], key: str, brokers: Brokers) -> bool:
-    """Whether a topic whose id is read for the first time is the one that the query has read.
+    """True if a topic whose id is read for the first time is the one that the query has read.
 
     It is when each partition that was read still has a record from before the newest commit: one that was created
     again since has none, unless somebody has copied records into it with their old times. A topic of which nothing was
@@ -116,7 +116,7 @@ def _committed_ms(view: CheckpointView) -> int | None:
 
 
 def data_loss_of(source_id: str) -> str:
-    """What is not judged of a source that nobody was asked about, or that has no position yet."""
+    """Name of the unjudged data loss of a source that was not asked, or that has no position yet."""
     return f"data loss of source {source_id}"
 
 

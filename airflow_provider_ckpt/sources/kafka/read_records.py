@@ -25,7 +25,7 @@ Content = tuple[bytes | None, bytes | None]
 
 
 class Reading(Protocol):
-    """What is made of the records of one partition, in their order.
+    """Evaluation of the records of one partition, in their order.
 
     Args:
         upto: They were read up to this offset, exclusive; at first, where to begin.
@@ -59,7 +59,7 @@ class Timestamps:
     missing: bool = False
 
     def take(self, offset: int, at_ms: int | None, content: Content) -> bool:
-        """See :class:`Reading`."""
+        """Take the timestamp of a record; see :class:`Reading`."""
         self.upto, self.last_ms = offset + 1, at_ms
         self.records += 1
         self.missing |= at_ms is None
@@ -88,7 +88,7 @@ class FirstSince:
     found: tuple[int | None, Content] | None = None
 
     def take(self, offset: int, at_ms: int | None, content: Content) -> bool:
-        """See :class:`Reading`. A record without a timestamp may be one."""
+        """Take a record if it is new enough (see :class:`Reading`). A record without a timestamp may be one."""
         if at_ms is None or at_ms >= self.at_ms:
             self.upto = self.offset = offset
             self.found = at_ms, content

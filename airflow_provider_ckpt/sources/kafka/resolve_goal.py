@@ -48,17 +48,17 @@ class KafkaAim:
 
     @property
     def text(self) -> str:
-        """What was said."""
+        """The goal as it was given."""
         return text_of(self.strategy) + _digest(self.strategy) + _scope_text(self.scope)
 
     @property
     def key(self) -> str:
-        """See :class:`~airflow_provider_ckpt.sources.move.Aim`."""
+        """The goal as text for a digest; see :class:`~airflow_provider_ckpt.sources.move.Aim`."""
         return " ".join([goal_key(self.strategy), *_scope_texts(self.scope)])
 
     @property
     def is_relative(self) -> bool:
-        """See :class:`~airflow_provider_ckpt.sources.move.Aim`."""
+        """True for a shift by a number of records."""
         return isinstance(self.strategy, ShiftBy)
 
     def move(
@@ -68,7 +68,7 @@ class KafkaAim:
         planned: SourceOffset | None,
         initial: SourceOffset | None = None,
     ) -> Move:
-        """See :class:`~airflow_provider_ckpt.sources.move.Aim`."""
+        """Move the partitions of the source to the goal; see :class:`~airflow_provider_ckpt.sources.move.Aim`."""
         found, before = self.target(source_id, committed, planned), _positions(source_id, committed)
         notes = (*_moved(before, found.offsets), *found.notes, *_of_an_earlier_topic(found), *self._of_times())
         new = SourceOffset(to_json(found.offsets))
@@ -133,10 +133,10 @@ def _moved(before: Mapping[Partition, int], after: Mapping[Partition, int]) -> t
 
 
 def _counted(before: Mapping[Partition, int], found: Target) -> Counted | None:
-    """What is read again and left out, where topics may have been created again; None where offsets alone tell that.
+    """Records read again and left out, where topics may have been created again; None where offsets alone tell that.
 
-    Of such a topic nothing may have been read, so what is left out is counted from its beginning; and what was read of
-    it, if it is the same topic, ends where it ends now.
+    Of such a topic nothing may have been read, so the records left out are counted from its beginning; and the records
+    read of it, if it is the same topic, end where it ends now.
     """
     back = [at for at in found.perhaps_new if found.offsets[at] < before[at]]
     if not found.perhaps_new:
@@ -174,7 +174,7 @@ def _warnings(found: Target) -> tuple[str, ...]:
 
 
 def _digest(strategy: Strategy) -> str:
-    """What tells two lists of offsets apart."""
+    """Text that differs for two lists of offsets."""
     match strategy:
         case FromFile(offsets):
             listing = write_csv(offsets)

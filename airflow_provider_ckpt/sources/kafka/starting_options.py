@@ -14,7 +14,7 @@ from airflow_provider_ckpt.sources.kafka.kafka_csv import write_csv
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """What a position is written as.
+    """Written form of a position.
 
     Args:
         source_type: The type of source that has it.

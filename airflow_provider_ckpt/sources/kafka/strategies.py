@@ -81,12 +81,12 @@ Strategy = ToEarliest | ToLatest | ToCurrent | ToDatetime | ByDuration | ShiftBy
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Which partitions are moved: those of some topics, or of a topic those that are named; none is all of them."""
+    """Partitions to move: those of some topics, or named ones of a topic; an empty scope means all of them."""
 
     topics: Mapping[str, frozenset[int] | None] = field(default_factory=dict)
 
     def holds(self, partition: Partition) -> bool:
-        """Whether a partition is moved."""
+        """True if a partition is moved."""
         if not self.topics:
             return True
         numbers = self.topics.get(partition[0], frozenset())
@@ -136,7 +136,7 @@ class Target:
 
 
 def parse_scope(texts: Iterable[str]) -> Scope:
-    """What ``topic`` and ``topic:0,1`` name, together. Raises ValueError."""
+    """Parse ``topic`` and ``topic:0,1`` into one scope. Raises ValueError."""
     topics: dict[str, frozenset[int] | None] = {}
     for text in texts:
         topic, colon, listed = text.partition(":")
@@ -204,7 +204,7 @@ def target(
 
 
 class _Wanted:
-    """What a strategy asks for, partition by partition, and what there is to say of that."""
+    """Offsets that a strategy asks for, partition by partition, and notes on them."""
 
     def __init__(
         self,
@@ -247,7 +247,7 @@ class _Wanted:
         return sorted(at for at in partitions if at[0] in self._created_again and at in there)
 
     def notes(self) -> Iterator[str]:
-        """What there is to say."""
+        """Notes on the offsets."""
         if self._at_the_end:
             yield f"There is no record from that time on in {listed(self._at_the_end)}: the position is the end."
         if self._of_before:

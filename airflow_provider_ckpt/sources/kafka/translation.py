@@ -34,7 +34,7 @@ Seen = tuple[int | None, tuple[bytes | None, bytes | None]]
 
 @dataclass(frozen=True, slots=True)
 class Copied:
-    """What both clusters say of one partition.
+    """One partition in both clusters.
 
     Args:
         at: The partition in the cluster that the query reads.
@@ -189,7 +189,7 @@ def _doubts(copied: Copied) -> Iterator[tuple[int, str]]:
 
 
 def _may_lack(copied: Copied) -> bool:
-    """Whether the copy may be without an unread record that comes before others of its records."""
+    """True if the copy may lack an unread record that comes before others of its records."""
     here, there = copied.seen_here, copied.seen_there
     if here is None and copied.at_ms is None:  # nothing is unread
         return False
