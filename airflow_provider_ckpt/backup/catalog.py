@@ -43,7 +43,7 @@ class BackupListing:
 
 
 def is_own_id(directory: str) -> bool:
-    """Whether a directory has a name as a backup gets it."""
+    """True if a directory has a name as backups get it."""
     return bool(_OWN_ID.match(directory))
 
 

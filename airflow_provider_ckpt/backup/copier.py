@@ -67,11 +67,11 @@ class Copier:
         self.held: dict[str, ManifestObject] = {}
 
     def is_own(self, name: str) -> bool:
-        """Whether the backup has a copy of its own of an object."""
+        """True if the backup has its own copy of an object."""
         return name in self.held and self.held[name].stored_at == f"{self._prefix}/{name}"
 
     def is_known(self, names: Iterable[str | None]) -> bool:
-        """Whether the content of objects was judged when an earlier backup was taken, and nothing in it was broken."""
+        """True if an earlier backup judged the content of these objects and found nothing broken."""
         return self._base_is_judged and not any(name and (name not in self.held or self.is_own(name)) for name in names)
 
     # --- filling -----------------------------------------------------------------------------------------------
@@ -176,7 +176,7 @@ class Copier:
     # --- comparing with listings -------------------------------------------------------------------------------
 
     def objects(self, names: Iterable[str]) -> dict[str, StoredObject]:
-        """What was taken in, as a listing would show it."""
+        """The copied objects, as a listing would show them."""
         return {name: StoredObject(name, self.held[name].size, None, "") for name in names if name in self.held}
 
     def use_listing(self, objects: Mapping[str, StoredObject]) -> None:
@@ -197,7 +197,7 @@ class Copier:
                 raise MovedError
 
     def changed(self, names: Collection[str], now: Mapping[str, StoredObject]) -> tuple[str, ...]:
-        """Which of some objects a new listing shows otherwise than the last one, or not at all, or were not whole."""
+        """Those of some objects that were not whole, or that a new listing shows changed or not at all."""
         return tuple(
             sorted(
                 name
@@ -215,7 +215,9 @@ class Copier:
             self._forget(name)
 
     def manifest_object(self, name: str, changed: Collection[str]) -> ManifestObject:
-        """What the manifest says of an object; nothing may be referred to by the identity of one that changed."""
+        """Entry of an object in the manifest; the identity of a changed object is not recorded, so nothing refers to
+        it.
+        """
         held = self.held[name]
         identity = "" if name in changed else self._listed[name].identity
         return ManifestObject(name, held.size, held.sha256, held.stored_at, identity)
@@ -227,7 +229,7 @@ class Copier:
 
 
 class _Copied:
-    """What was copied of an object, if it is small."""
+    """Copied bytes of an object, if it is small."""
 
     def __init__(self) -> None:
         self.pieces: list[bytes] = []
@@ -240,12 +242,12 @@ class _Copied:
             self.pieces.append(bytes(piece))
 
     def is_all_of(self, item: ManifestObject) -> bool:
-        """Whether all of an object was seen and kept."""
+        """True if all of an object was seen and kept."""
         return self._size == item.size <= CHUNK_BYTES
 
 
 def _is_known(name: str) -> bool:
-    """Whether Spark writes such a file, or its checksum file; what nobody knows may have any size."""
+    """True if Spark writes such a file, or its checksum file; an unknown file may have any size."""
     place = layout.parse(name)
     return not isinstance(layout.parse(place.of) if isinstance(place, layout.Sidecar) else place, layout.Other)
 

@@ -1,4 +1,4 @@
-"""What the backups of a root name, those under way included: a prune leaves it where it is."""
+"""Objects that the backups of a root name, including backups under way: a prune leaves them in place."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def named_by(*groups: Iterable[Manifest]) -> set[str]:
 
 
 def bases_in_use(root: Store, under_way: Iterable[Folder]) -> list[Manifest]:
-    """What backups under way may refer to, and those that have finished since they were listed.
+    """Backups that those under way may refer to, and those that have finished since they were listed.
 
     Raises BackupCorruptError for an intent that cannot be read.
     """

@@ -47,7 +47,7 @@ def find_taken(checkpoint: Store, root: Store, asked_by: str) -> Manifest | None
 
 
 def _is_same_batch(checkpoint: Store, view: CheckpointView, backup: Manifest) -> bool:
-    """Whether the batch was not run again since, as after a rollback."""
+    """True if the batch was not run again since, as after a rollback."""
     stored = {item.name: item.sha256 for item in backup.objects}
     entries = (layout.offset_entry(backup.batch_id), layout.commit_entry(backup.batch_id))
     try:

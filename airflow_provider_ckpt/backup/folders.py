@@ -21,17 +21,17 @@ class Folder:
     objects: Mapping[str, StoredObject]
 
     def has(self, file: str) -> bool:
-        """Whether a file lies in it."""
+        """True if a file is in it."""
         return f"{self.name}/{file}" in self.objects
 
     @property
     def is_backup(self) -> bool:
-        """Whether it has a manifest."""
+        """True if it has a manifest."""
         return self.has(MANIFEST)
 
     @property
     def is_dropped(self) -> bool:
-        """Whether a prune has made its backup none."""
+        """True if a prune has dropped its backup."""
         return self.has(DROPPED) and not self.is_backup
 
     @property
@@ -42,7 +42,7 @@ class Folder:
         return {name: item for name, item in self.objects.items() if name.startswith(inside) and name not in records}
 
     def is_under_way(self, before_ms: int) -> bool:
-        """Whether a backup may be writing here: no manifest yet, and something young, or of no known age."""
+        """True if a backup may be writing here: no manifest yet, and an object that is young or of unknown age."""
         if self.is_backup or self.is_dropped:
             return False
         return any(item.modified_ms is None or item.modified_ms >= before_ms for item in self.objects.values())
@@ -71,7 +71,7 @@ def _list_folder(root: Store, name: str) -> Folder:
 
 
 def sweepable(folder: Folder, before_ms: int) -> dict[str, StoredObject]:
-    """What may be swept from a directory as it is now, unless it is marked."""
+    """Objects that may be swept from a directory as it is now, unless it is marked."""
     if folder.is_dropped:
         return folder.data
     if folder.is_under_way(before_ms):

@@ -116,11 +116,11 @@ class Manifest:
 
     @property
     def not_judged(self) -> tuple[str, ...]:
-        """What of the state was not judged, in words: no file describes it, or the backup was quick."""
+        """Parts of the state that were not judged, in words: no file describes them, or the backup was quick."""
         return tuple(self.facts.get("not_judged", ()))
 
     def summary(self) -> BackupFields:
-        """What a person chooses a backup by, JSON-ready: no object by itself."""
+        """Facts by which a person chooses a backup, JSON-ready; without the single objects."""
         return {
             "backup_id": self.backup_id,
             "location": self.location,
@@ -258,7 +258,7 @@ def _is_count(value: Any) -> bool:
 
 
 def is_inside(name: Any) -> bool:
-    """Whether a name stays inside the directory that it is relative to."""
+    """True if a name stays inside the directory that it is relative to."""
     return (
         isinstance(name, str)
         and bool(name)

@@ -160,7 +160,7 @@ def _sweep(
 
 
 def _marked_for_sweep(root: Store, folders: Iterable[Folder], ended: Iterable[Folder], before_ms: int) -> set[str]:
-    """What a backup names, or may be about to name; read after everything was listed."""
+    """Objects that a backup names, or may be about to name; read after everything was listed."""
     listed = [folder.name for folder in folders if folder.is_backup]
     found = in_parallel(lambda name: read_manifest(root, name), listed, THREADS)
     backups = {name: item for name, item in zip(listed, found, strict=True) if item}

@@ -1,4 +1,4 @@
-"""What a prune will do, and what it has done."""
+"""Plan and receipt of a prune."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ GRACE_MS = 24 * 3_600_000
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """What can be swept from one directory: how many objects, and their bytes."""
+    """Objects that can be swept from one directory: their number and their bytes."""
 
     directory: str
     objects: int
@@ -29,16 +29,16 @@ class Sweep:
 
 @dataclass(frozen=True, slots=True)
 class PrunePlan:
-    """What a prune will do.
+    """Plan of a prune.
 
     Args:
         location: The root.
         planned_at_ms: Epoch milliseconds; ages count from here.
-        policy: What to keep.
-        grace_ms: How old an object that no backup names must be.
-        decisions: Of every backup, oldest first.
-        sweeps: What goes, a row for each directory that loses something.
-        verified: Of every query that loses a backup, one that is left and passed ``ckpt verify``.
+        policy: The retention policy.
+        grace_ms: Age from which an object that no backup names may go, milliseconds.
+        decisions: One for every backup, oldest first.
+        sweeps: A row for each directory that loses something.
+        verified: For every query that loses a backup, one that is left and passed ``ckpt verify``.
         referred_bytes: Bytes in the directories of dropped backups that stay, because other backups name them.
     """
 
@@ -72,7 +72,7 @@ class PrunePlan:
 
 @dataclass(frozen=True, slots=True)
 class PruneReceipt:
-    """What a prune did. ``objects`` and ``bytes`` count what was swept, manifests not included."""
+    """Result of a prune. ``objects`` and ``bytes`` count what was swept, without manifests."""
 
     location: str
     status: Literal["applied", "already_applied"]

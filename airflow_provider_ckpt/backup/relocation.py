@@ -43,7 +43,7 @@ NOT_JUDGED = SinkEffect(
 
 
 def effect_of_move(marker: SinkMarker, batch_id: int) -> SinkEffect:
-    """What a sink makes of the query that goes on after ``batch_id`` with the id that the sink knows.
+    """Effect on a sink of a query that goes on after ``batch_id`` with the id that the sink knows.
 
     Every batch that the original ran after the backup runs again: to the sink that is a rollback.
     """
@@ -60,12 +60,12 @@ def effect_of_move(marker: SinkMarker, batch_id: int) -> SinkEffect:
 
 
 def effect_of_fork(marker: SinkMarker, batch_id: int, *, own_writer: bool = False) -> SinkEffect:
-    """What a sink makes of the query that goes on after ``batch_id`` with an id that the sink does not know.
+    """Effect on a sink of a query that goes on after ``batch_id`` with an id that the sink does not know.
 
     Args:
-        marker: What the sink remembers of the original.
+        marker: The sink's memory of the original.
         batch_id: The batch of the backup.
-        own_writer: The deploy says what the sink knows the query by (``txnAppId``), so a new id changes nothing.
+        own_writer: The deploy sets the id that the sink knows (``txnAppId``), so a new query id changes nothing.
     """
     match marker.kind:
         case "file":
@@ -127,7 +127,7 @@ def _unmarked(marker: SinkMarker, batch_id: int) -> SinkEffect:
 
 
 def same_id_warning(query_id: str, location: str) -> str:
-    """What to know of a query that was moved."""
+    """Warning about a query that was moved and kept its id."""
     return (
         f"The restored query has the same id, {query_id}, as the original at {location}. Never run both: sinks take "
         "them for one query and drop the batches of the slower one. To run two queries, restore with --new-query-id "
@@ -197,7 +197,7 @@ def relocate(
 
 
 def sink_log_warning(location: str, paths: Collection[str]) -> str | None:
-    """What to know of the log of a file sink that names files outside its directory: the output was moved."""
+    """Warning about the log of a file sink that names files outside its directory: the output was moved."""
     outside = [path for path in paths if _moved(path, _encode(location), location) is None]
     if not outside:
         return None
@@ -209,7 +209,7 @@ def sink_log_warning(location: str, paths: Collection[str]) -> str | None:
 
 
 def unknown_warnings(backup: Manifest) -> tuple[str, ...]:
-    """What to know of files in a backup that are not known."""
+    """Warnings about files in a backup that are not known."""
     if not backup.unknown:
         return ()
     many = f"{len(backup.unknown)} files that ckpt does not know are restored unchanged: "
@@ -226,7 +226,7 @@ def unknown_warnings(backup: Manifest) -> tuple[str, ...]:
 
 
 def _offsets_with_paths(entries: Mapping[str, Encodable], location: str, rules: tuple[PathRule, ...]) -> list[str]:
-    """What to know of paths in offsets, all of which stay as they are."""
+    """Warnings about paths in offsets, all of which stay as they are."""
     warnings = []
     for name, entry in sorted(entries.items()):
         for source_id, path in paths_of_offsets(entry):

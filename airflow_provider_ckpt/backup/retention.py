@@ -26,19 +26,19 @@ _PERIODS: Mapping[str, Callable[[datetime], str]] = {
 
 @dataclass(frozen=True, slots=True)
 class RetentionPolicy:
-    """Which backups to keep, for each query by itself. A backup is kept when one rule wants it.
+    """Rules for the backups to keep, for each query by itself. A backup is kept when one rule keeps it.
 
     Args:
         keep_last: Number of newest backups.
-        keep_hourly: The newest of each of the last so many hours that have backups; the others likewise.
+        keep_hourly: The newest of each of this many last hours that have backups; the others likewise.
         keep_daily: Days, in UTC.
         keep_weekly: ISO weeks.
         keep_monthly: Months.
         keep_tags: Every backup that has one of these tags.
-        min_redundancy: Of every query so many are left in any case, the newest first; at least 1.
+        min_redundancy: This many backups of every query are kept in any case, the newest first; at least 1.
 
     Raises:
-        ValueError: A number makes no sense, a tag is no text, or there is no rule at all.
+        ValueError: A number makes no sense, a tag is not text, or there is no rule at all.
     """
 
     keep_last: int = 0
@@ -80,7 +80,7 @@ class RetentionPolicy:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What becomes of one backup; ``reasons`` are the rules that keep it, and empty when none does."""
+    """Decision on one backup; ``reasons`` are the rules that keep it, and empty when none does."""
 
     backup_id: str
     keep: bool
@@ -92,7 +92,7 @@ class Decision:
 
 
 def decide(backups: Iterable[Manifest], policy: RetentionPolicy, now_ms: int) -> tuple[Decision, ...]:
-    """Which backups a policy keeps, in the order given.
+    """Decide which backups a policy keeps, in the order given.
 
     A backup that is dated after ``now_ms`` comes from a clock that is not to be trusted: it is kept, and takes no
     other one's place.
@@ -108,7 +108,7 @@ def decide(backups: Iterable[Manifest], policy: RetentionPolicy, now_ms: int) ->
 
 
 def date_warnings(backup: Manifest, now_ms: int) -> tuple[str, ...]:
-    """What to know of a backup that is dated after ``now_ms``, and so is the latest until that time has come."""
+    """Warnings about a backup that is dated after ``now_ms``, and so is the latest until that time has come."""
     if backup.created_at_ms <= now_ms:
         return ()
     return (

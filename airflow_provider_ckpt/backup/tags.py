@@ -1,4 +1,4 @@
-"""What people say of a backup: its tags, which a retention policy can keep it for, and why it was taken."""
+"""Notes of people on a backup: its tags, for which a retention policy can keep it, and why it was taken."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def message_of(given: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """What whoever asks for a backup says of it."""
+    """Notes that the person who asks for a backup gives it."""
 
     tags: tuple[str, ...]
     message: str

@@ -81,12 +81,12 @@ NOT_READ = "what is in the state files, which a quick backup does not read"
 
 @dataclass(frozen=True, slots=True)
 class BackupPlan:
-    """What a backup would copy.
+    """Plan of a backup: the files that it would copy.
 
     Args:
         view: The whole checkpoint.
         chosen: The restart set of the newest committed batch.
-        beside: What there is beside it: unknown and kept, or left out and why.
+        beside: The other files: unknown and kept, or left out and why.
     """
 
     view: CheckpointView
@@ -100,7 +100,7 @@ class BackupPlan:
 
 
 def plan_of_backup(checkpoint: Store, root: Store) -> BackupPlan:
-    """What a backup into a root would copy right now.
+    """Plan what a backup into a root would copy right now.
 
     Raises:
         BatchNotRestorableError: Files are missing.
@@ -323,7 +323,7 @@ def _hint_to_check(view: CheckpointView) -> str:
 
 
 def _require_one_moment(checkpoint: Store, copier: Copier, view: CheckpointView, chosen: RestartSet) -> None:
-    """What was found broken may only have changed while it was copied. Raises MovedError."""
+    """Raise MovedError if files that were found broken may only have changed while they were copied."""
     if observe(checkpoint).latest_committed != chosen.batch_id:
         raise MovedError
     _require_unchanged(checkpoint, copier, view, chosen)
