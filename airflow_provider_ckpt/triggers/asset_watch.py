@@ -1,4 +1,4 @@
-"""What a watcher has seen of a stream, and what is news."""
+"""Progress that a watcher has seen of a stream, and its rule for news."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Seen:
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any] | None) -> Self | None:
-        """What :meth:`to_dict` wrote; None for None."""
+        """Parse the result of :meth:`to_dict`; None for None."""
         return None if fields is None else cls(**fields)
 
 
@@ -53,7 +53,7 @@ class Every:
 
     @property
     def needs(self) -> Needs:
-        """What a poll has to bring: an event tells of the watermark."""
+        """Data that a poll must read: an event tells of the watermark."""
         return Needs(offsets=True)
 
     def seen(self, progress: Progress) -> Seen | None:
@@ -67,7 +67,7 @@ class Every:
         return Seen(progress.query_id, progress.batch_id, self._windows.boundary(progress.watermark_ms))
 
     def is_news(self, before: Seen | None, now: Seen) -> bool:
-        """Whether the stream has come further, or has become another one."""
+        """True if the stream has progressed, or has become another one."""
         if before is None or before.query_id != now.query_id:
             return True
         if self._windows is None:

@@ -171,7 +171,7 @@ class CheckpointProgressTrigger(BaseEventTrigger):
         return CheckpointHook(self.checkpoint_conn_id).source_ends(self.checkpoint, sources, self.kafka_conn_id)
 
     def _foresight(self) -> WaitForesight | None:
-        """What foresees the wait; opens the storage."""
+        """Make the forecast for the wait; opens the storage."""
         said = (self.sources or {}, self.source_options, self.trigger, self.kafka_conn_id)
         return CheckpointHook(self.checkpoint_conn_id).foresight(self.checkpoint, *said)
 

@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Polled:
-    """What one poll has brought.
+    """Result of one poll.
 
     Args:
-        is_done: Whether the wait is over.
-        result: What the task then returns.
+        is_done: True if the wait is over.
+        result: The value that the task then returns.
         text: The positions in one line, for the log.
     """
 
@@ -147,14 +147,14 @@ def together(found: Sequence[tuple[str, Opened | CheckpointError]], asked_at_ms:
 
 @dataclass(frozen=True, slots=True)
 class LagPoll:
-    """Whether queries are behind their sources by no more than they may be.
+    """Poll of queries for a lag that is within limits.
 
     Args:
         queries: The queries.
-        most: So much may be unread of each source, in its unit; None for any number.
-        max_age: The oldest unread data may be as old as this, as a duration is spelled; None for any age.
-        source_options: What the query sets for its Kafka sources, for what the next batch reads.
-        trigger: Its trigger; None when that was not said.
+        most: Most unread data of each source, in its unit; None for any number.
+        max_age: Greatest age of the oldest unread data, as a duration is spelled; None for any age.
+        source_options: Options that the query sets for its Kafka sources, for the forecast of the next batch.
+        trigger: Its trigger; None when it is not given.
     """
 
     queries: Queries
@@ -164,7 +164,9 @@ class LagPoll:
     trigger: str | None = None
 
     def poll(self) -> Polled:
-        """See :class:`PositionPoll`. A query that cannot be asked is an error: nobody knows how far it is."""
+        """Read the lag of the queries (see :class:`PositionPoll`). A query that cannot be asked is an error: its lag is
+        unknown.
+        """
         most = None if self.most is None else _whole("most", self.most)
         max_age_ms = None if self.max_age is None else duration_ms_of("max_age", self.max_age)
         if most is None and max_age_ms is None:
@@ -212,13 +214,13 @@ class LagPoll:
 
 @dataclass(frozen=True, slots=True)
 class LossPoll:
-    """Whether one of some queries has lost what it has not read, stops at it, or may lose some soon.
+    """Poll of queries for one that has lost unread data, stops at it, or may lose some soon.
 
     Args:
-        queries: The queries; at least one source of each can be asked what is lost.
-        within: So long before the first that is unread may be deleted, as a duration is spelled.
-        source_options: What each query sets for its sources.
-        trigger: Its trigger; None when that was not said.
+        queries: The queries; at least one source of each can be asked for losses.
+        within: Time before the first unread data may be deleted, as a duration is spelled.
+        source_options: Options that each query sets for its sources.
+        trigger: Its trigger; None when it is not given.
     """
 
     queries: Queries
@@ -227,7 +229,9 @@ class LossPoll:
     trigger: str | None = None
 
     def poll(self) -> Polled:
-        """See :class:`PositionPoll`. An error of one query hides no loss of another; without a loss it is raised."""
+        """Read the losses of the queries (see :class:`PositionPoll`). An error of one query is raised only if no other
+        lost data.
+        """
         within_ms = duration_ms_of("will_lose_data_within", self.within)
         try:
             options = option_texts(self.source_options or {})

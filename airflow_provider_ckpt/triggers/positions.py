@@ -68,7 +68,7 @@ class CheckpointPositionTrigger(BaseTrigger):
 
     @abstractmethod
     def poll_of(self, queries: Queries) -> PositionPoll:
-        """What is asked at each poll."""
+        """The poll that is made each time."""
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """Poll until it is done, the deadline has passed, or an error says that waiting is of no use."""
@@ -93,7 +93,7 @@ class CheckpointPositionTrigger(BaseTrigger):
 
     @staticmethod
     async def _poll(pool: PollPool, poll: PositionPoll) -> Polled | str:
-        """What a poll has brought when the wait is over; else what it has found, for people."""
+        """Result of a poll that ends the wait; otherwise the result in words, for people."""
         try:
             polled = await pool.ask_sources(poll.poll)
         except StoreUnavailableError as error:
@@ -136,7 +136,7 @@ class CheckpointLagTrigger(CheckpointPositionTrigger):
         self.trigger = trigger
 
     def poll_of(self, queries: Queries) -> LagPoll:
-        """See :class:`CheckpointPositionTrigger`."""
+        """The poll for the lag of the queries."""
         return LagPoll(queries, self.most, self.max_age, self.source_options, self.trigger)
 
 
@@ -166,5 +166,5 @@ class CheckpointDataLossTrigger(CheckpointPositionTrigger):
         self.trigger = trigger
 
     def poll_of(self, queries: Queries) -> LossPoll:
-        """See :class:`CheckpointPositionTrigger`."""
+        """The poll for lost data of the queries."""
         return LossPoll(queries, self.will_lose_data_within, self.source_options, self.trigger)

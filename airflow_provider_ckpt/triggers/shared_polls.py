@@ -125,7 +125,7 @@ class PollPool:
 
 @dataclass(slots=True)
 class _Driver:
-    """What several checkpoints of one storage share."""
+    """Driver that several checkpoints of one storage share."""
 
     key: tuple[str | None, str]
     store: Store | None = None
@@ -186,9 +186,9 @@ class SharedPoller:
             self._wanted.pop(future, None)
 
     async def with_offsets(self, progress: Progress) -> Progress:
-        """What :meth:`Poller.with_offsets <airflow_provider_ckpt.waiting.poll.Poller.with_offsets>` brings.
+        """Run :meth:`Poller.with_offsets <airflow_provider_ckpt.waiting.poll.Poller.with_offsets>`.
 
-        Without it when the storage does not answer: the wait has ended all the same.
+        Returns the progress unchanged when the storage does not answer: the wait has ended all the same.
         """
         if self.opened is not None:
             with suppress(StoreError):
