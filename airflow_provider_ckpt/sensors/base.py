@@ -1,4 +1,4 @@
-"""What the sensors have in common: how they are asked, defer, begin in the triggerer, and end."""
+"""Common base of the sensors: how they are asked, defer, begin in the triggerer, and end."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from airflow_provider_ckpt.untrusted.fields import require_flag
 
 
 class CheckpointSensor(CheckpointTask, BaseSensorOperator):
-    """What the sensors have in common.
+    """Common base of the sensors.
 
     :param checkpoint: The checkpointLocation of the query: any fsspec URL, or a path relative to the base location of
         the connection.
@@ -110,7 +110,7 @@ class CheckpointSensor(CheckpointTask, BaseSensorOperator):
 
     @abstractmethod
     def result_of(self, event: dict[str, Any]) -> Any:
-        """What the task returns after the trigger has fired with the status ``reached``."""
+        """The value that the task returns after the trigger has fired with the status ``reached``."""
 
     def execute_complete(self, context: Any, event: dict[str, Any]) -> Any:
         """Go on after the trigger has fired."""
@@ -124,7 +124,7 @@ class CheckpointSensor(CheckpointTask, BaseSensorOperator):
         raise failure(event["code"], error, retryable=bool(event.get("retryable")))
 
     def trigger_args(self, trigger_cls: str, arguments: Mapping[str, Any]) -> StartTriggerArgs:
-        """What the scheduler hands to the triggerer, templates and all."""
+        """Arguments that the scheduler hands to the triggerer, templates included."""
         names = ("checkpoint", "sources", "kafka_conn_id", "checkpoint_conn_id", "poke_interval")
         return StartTriggerArgs(
             trigger_cls=trigger_cls,

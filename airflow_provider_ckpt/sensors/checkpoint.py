@@ -116,7 +116,7 @@ class CheckpointProgressSensor(CheckpointSensor):
     # --- what to wait for --------------------------------------------------------------------------------------
 
     def wanted(self) -> Condition:
-        """What to wait for, from the rendered arguments. Raises AirflowFailException when they make no sense."""
+        """The condition to wait for, from the rendered arguments. Raises AirflowFailException if they make no sense."""
         try:
             return all_of(*map(condition_from_dict, self._spelled()))
         except CheckpointError as error:
@@ -225,12 +225,12 @@ class CheckpointProgressSensor(CheckpointSensor):
     # --- deferring ---------------------------------------------------------------------------------------------
 
     def poll_before_deferring(self, context: Any) -> Any:
-        """See :class:`~airflow_provider_ckpt.sensors.base.CheckpointSensor`."""
+        """Poll once in the worker; returns the result if the condition is reached already, else None."""
         step = self._step(context)
         return self._result(step) if isinstance(step, Reached) else None
 
     def defer_wait(self) -> None:
-        """See :class:`~airflow_provider_ckpt.sensors.base.CheckpointSensor`."""
+        """Defer the wait to the triggerer."""
         now = now_ms()
         start = self._waiting.start if self._waiting else None
         condition = self._waiting.condition if self._waiting and start else self.wanted().resolved(now)
@@ -251,7 +251,9 @@ class CheckpointProgressSensor(CheckpointSensor):
         )
 
     def _start_trigger_args(self) -> StartTriggerArgs:
-        """What the scheduler hands to the triggerer, templates and all; raises ValueError for what that cannot do."""
+        """Arguments that the scheduler hands to the triggerer, templates included. Raises ValueError for unsupported
+        ones.
+        """
         spelled = self._spelled()
         if len(spelled) != 1 or self.deadline is not None:
             raise ValueError("start_from_trigger supports one condition (combine several with all_of) and no deadline")
@@ -273,7 +275,7 @@ class CheckpointProgressSensor(CheckpointSensor):
             raise AirflowFailException(f"{self.task_id}: deadline: {error}") from error
 
     def result_of(self, event: dict[str, Any]) -> dict[str, Any]:
-        """See :class:`~airflow_provider_ckpt.sensors.base.CheckpointSensor`."""
+        """The value that the task returns, from the event of the trigger."""
         return self._result(event)
 
     def _result(self, ended: Reached | dict[str, Any]) -> dict[str, Any]:

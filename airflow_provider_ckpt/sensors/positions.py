@@ -20,13 +20,13 @@ from airflow_provider_ckpt.triggers.positions import (
 
 
 class CheckpointPositionSensor(CheckpointSensor):
-    """What both sensors do: poll in the worker, in the triggerer, or there from the beginning."""
+    """Common base of both sensors: poll in the worker, in the triggerer, or there from the beginning."""
 
     trigger_class: ClassVar[type[CheckpointPositionTrigger]]
 
     @abstractmethod
     def _poll_of(self, queries: Queries) -> PositionPoll:
-        """What is asked at each poll."""
+        """The poll that is made each time."""
 
     @abstractmethod
     def _spelled(self) -> dict[str, Any]:
@@ -47,12 +47,12 @@ class CheckpointPositionSensor(CheckpointSensor):
         return PokeReturnValue(polled.is_done, polled.result)
 
     def poll_before_deferring(self, context: Any) -> Any:
-        """See :class:`CheckpointSensor`."""
+        """Poll once in the worker; returns the result if the wait is over already, else None."""
         poked = self.poke(context)
         return poked.xcom_value if poked.is_done else None
 
     def defer_wait(self) -> None:
-        """See :class:`CheckpointSensor`."""
+        """Defer the wait to the triggerer."""
         self.defer(
             trigger=self.trigger_class(
                 checkpoint=self.checkpoint,
@@ -67,7 +67,7 @@ class CheckpointPositionSensor(CheckpointSensor):
         )
 
     def result_of(self, event: dict[str, Any]) -> Any:
-        """See :class:`CheckpointSensor`."""
+        """The value that the task returns, from the event of the trigger."""
         return event["result"]
 
 
