@@ -1,4 +1,4 @@
-"""What the operators have in common."""
+"""Common base of the operators."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ MOST_PLAN_BYTES = 8 << 20
 
 
 class CheckpointOperator(CheckpointTask, BaseOperator):
-    """What the operators have in common.
+    """Common base of the operators.
 
     :param checkpoint: The checkpointLocation of the query: any fsspec URL, or a path relative to the base location of
         the connection.
@@ -54,7 +54,7 @@ class CheckpointOperator(CheckpointTask, BaseOperator):
         self.link_checkpoints()
 
     def lineage_sources(self) -> Any:
-        """See :class:`~airflow_provider_ckpt.lineage.task.CheckpointTask`."""
+        """The declared sources; None if they cannot be parsed, which the task itself reports."""
         try:
             return value_of(getattr(self, "sources", None))
         except ValueError:  # the task itself says what is wrong
@@ -175,7 +175,7 @@ def text_of(value: Any) -> Any:
 
 
 def is_nothing(value: object) -> bool:
-    """Whether an argument says nothing: a template makes a text of what was not given."""
+    """True if an argument is empty: a template makes a text of one that was not given."""
     return value is None or value in ("", "None")
 
 
@@ -207,7 +207,7 @@ def digest_of(task: CheckpointOperator, how: Collection[str]) -> str:
 
 
 def word_of(word: Any, context: Any) -> Any:
-    """What ``query_is_stopped`` of a task says: True or False, or a callable without arguments that returns it.
+    """The value of ``query_is_stopped`` of a task: True or False, or a callable without arguments that returns it.
 
     A callable gets Airflow's context where it has a parameter ``context``, or one without a default; it is called only
     when the plan is made.

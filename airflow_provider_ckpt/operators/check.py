@@ -98,5 +98,5 @@ class CheckpointCheckOperator(CheckpointOperator):
         return sources
 
     def _compared(self, view: CheckpointView, sources: Mapping[str, Source]) -> TableLosses:
-        """What the sources say, compared with what the query has read of them."""
+        """Findings of the sources, compared with what the query has read of them."""
         return judge_tables(view, sources, {}, self.hook.access(self.checkpoint), now_ms())

@@ -124,7 +124,7 @@ class CheckpointIndexOperator(CheckpointTask, BaseOperator):
             yield Named(*place(url), "FILE", "ckpt", "json", change="OVERWRITE" if told.get("written") else "")
 
     def _positions(self, hook: CheckpointHook) -> FleetPositions | None:
-        """What asks the sources; None when none is declared. Raises CheckpointError."""
+        """Make the reader of source positions; None when no source is declared. Raises CheckpointError."""
         if not self.deploys:
             return None
         try:

@@ -1,4 +1,4 @@
-"""What an XCom says of a list that grows with a checkpoint or with its backups: some items, and how many more.
+"""Bounded form, for an XCom, of a list that grows with a checkpoint or with its backups: some items and a count.
 
 Airflow keeps an XCom in its database for each run of a task, so everything in it has a bound. The log of the task has
 the rest.
@@ -49,7 +49,7 @@ def backup_told(summary: BackupFields) -> ToldBackupFields:
 
 
 def prune_told(plan: PrunePlan) -> ToldPruneFields:
-    """What a prune does: the newest decisions and the largest sweeps, and how many there are of each."""
+    """Plan of a prune: the newest decisions and the largest sweeps, and how many there are of each."""
     sweeps = sorted(plan.sweeps, key=lambda sweep: (-sweep.bytes, sweep.directory))
     return {
         **plan.to_dict(),
@@ -66,6 +66,6 @@ def prune_told(plan: PrunePlan) -> ToldPruneFields:
 
 
 def prune_receipt_told(receipt: PruneReceipt) -> ToldPruneReceiptFields:
-    """What a prune has done, with the newest of the backups that were deleted."""
+    """Result of a prune, with the newest of the backups that were deleted."""
     dropped = receipt.dropped
     return {**receipt.to_dict(), "dropped": list(dropped[-MOST_TOLD:]), "backups_dropped": len(dropped)}

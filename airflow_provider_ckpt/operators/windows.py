@@ -32,7 +32,7 @@ SHOWN = 10
 
 
 class Emitted(NamedTuple):
-    """What the ledger says."""
+    """Windows that the ledger records."""
 
     until_ms: int
     window: str | None = None
@@ -174,7 +174,7 @@ class CheckpointWindowsOperator(CheckpointOperator):
         )
 
     def _emitted(self, context: Any) -> Emitted | None:
-        """What was emitted so far, as the ledger says; None before the first."""
+        """Windows that were emitted so far, as the ledger records; None before the first."""
         memory = context["asset_state_store"][self.ledger]
         events = context["inlet_events"][self.ledger].ascending(False).limit(PAGE)
         marks = [event.extra for event in events if MARK in (event.extra or {})]

@@ -1,4 +1,4 @@
-"""What the operators have in common that change a checkpoint in place."""
+"""Common base of the operators that change a checkpoint in place."""
 
 from __future__ import annotations
 
@@ -205,7 +205,7 @@ class CheckpointChangeOperator(CheckpointOperator):
         return Stores.of(self.checkpoint, self.store, undo=self.undo_root)
 
     def lineage_inputs(self, told: Mapping[str, Any]) -> Iterator[Named]:
-        """What was declared of the query; of a plan alone the checkpoint as well."""
+        """The declared sources and sinks of the query; for a plan alone the checkpoint as well."""
         if self.plan_only:
             yield from self.lineage_checkpoints({})  # the plan's batch is not that of the checkpoint
         yield from declared_sources(self.lineage_sources(), self.hook.known_url)
@@ -221,11 +221,11 @@ class CheckpointChangeOperator(CheckpointOperator):
                 yield from declared_sinks(self.sink, self.hook.known_url, change=change)
 
     def lineage_trims(self) -> bool:
-        """Whether the change writes to the sink."""
+        """True if the change writes to the sink."""
         return False
 
     def asks_anew(self, by: str) -> bool:
-        """Whether this task is another one than who has made a change, and so wants a relative move once more.
+        """True if another task made the change, so that this task wants a relative move once more.
 
         A plan is carried out by another task of the DAG run, so a task that only plans is one with its whole run.
         """
@@ -254,7 +254,7 @@ class CheckpointChangeOperator(CheckpointOperator):
 
 
 class CheckpointTrimmingOperator(CheckpointChangeOperator):
-    """What the operators have in common that may remove batches from a file sink's log.
+    """Common base of the operators that may remove batches from a file sink's log.
 
     :param trim_sink_log: Remove the dropped batches from the file sink's log as well.
     """
@@ -269,16 +269,16 @@ class CheckpointTrimmingOperator(CheckpointChangeOperator):
         self.trims()
 
     def trims(self) -> bool:
-        """Whether the sink's log is trimmed: a flag, or the text that a template has made of one."""
+        """True if the sink's log is trimmed; accepts a flag, or the text that a template has made of one."""
         return require_flag("trim_sink_log", plain("trim_sink_log", self.trim_sink_log))
 
     def lineage_trims(self) -> bool:
-        """See :class:`CheckpointChangeOperator`."""
+        """True if the change trims the sink's log."""
         return not self.plan_only and self.trims()
 
 
 class CheckpointFencingOperator(CheckpointChangeOperator):
-    """What the operators have in common that may make their change beside a query that cannot be reached.
+    """Common base of the operators that may make their change beside a query that cannot be reached.
 
     :param fence: Fence the checkpoint first, as ``ckpt fence`` does, in place of ``query_is_stopped``. When the change
         is refused after that, the fence stays. With ``plan_only`` the fence must be there.

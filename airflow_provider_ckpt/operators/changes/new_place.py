@@ -1,4 +1,4 @@
-"""What the operators have in common that write a new checkpoint."""
+"""Common base of the operators that write a new checkpoint."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ class CheckpointNewPlaceOperator(CheckpointOperator):
 
     @property
     def how(self) -> dict[str, Any]:
-        """What every executor is told of how a plan is carried out."""
+        """Arguments for every executor of a plan."""
         return {
             "by": self.by,
             "asked": self.asked,
@@ -162,7 +162,7 @@ class CheckpointNewPlaceOperator(CheckpointOperator):
 
     @abstractmethod
     def written(self, plan: Plan, target: Store, sinks: Sinks) -> Receipt:
-        """What was written."""
+        """Carry the plan out and return the receipt."""
 
     def require_arguments(self) -> None:
         """Raise CheckpointError for arguments that make no sense, also where a plan is given."""

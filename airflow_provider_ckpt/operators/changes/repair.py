@@ -66,7 +66,7 @@ class CheckpointRepairOperator(CheckpointChangeOperator):
         return make_repair(stores, sink, decisions), stores
 
     def lineage_trims(self) -> bool:
-        """Whether the change writes to the sink: it does."""
+        """True unless only a plan is made: a repair writes to the sink."""
         return not self.plan_only
 
     def _decisions(self) -> Decisions:

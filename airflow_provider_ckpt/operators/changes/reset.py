@@ -142,7 +142,7 @@ class CheckpointResetOffsetsOperator(CheckpointFencingOperator):
             self._flag(name)
 
     def lineage_sources(self) -> Any:
-        """See :class:`CheckpointChangeOperator`."""
+        """The sources of the query, for its lineage."""
         try:
             source_id, declared = self._declared()
             topics = ",".join(self._scope().topics or declared.topics)
