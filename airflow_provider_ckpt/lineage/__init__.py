@@ -1,1 +1,1 @@
-"""What tasks say of checkpoints to others: links to their pages, OpenLineage, and events of assets."""
+"""Facts about checkpoints that tasks publish: links to their pages, OpenLineage, and events of assets."""

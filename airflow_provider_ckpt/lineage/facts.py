@@ -1,4 +1,4 @@
-"""What a task has found, in few words: from the document that it returns. Everything has a bound."""
+"""Findings of a task in few words, from the document that it returns. Everything has a bound."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ _NUMBERS = ("resumes_at_batch",)
 
 
 def task_facts(task: str, checkpoints: Sequence[str], document: Mapping[str, Any]) -> TaskFacetFields:
-    """What a task has found.
+    """Findings of a task.
 
     Args:
-        task: What it does, such as ``gate``.
+        task: Name of the task's work, such as ``gate``.
         checkpoints: Absolute locations.
-        document: What it returns (``airflow_provider_ckpt/documents``); empty when it has not come so far.
+        document: The document that it returns (``airflow_provider_ckpt/documents``); empty before it has one.
     """
     omitted = ["checkpoints"] if len(checkpoints) > MOST else []
     facts: dict[str, Any] = {"task": task, "checkpoints": [short(scrub(item)) for item in checkpoints[:MOST]]}
@@ -63,12 +63,12 @@ def task_facts(task: str, checkpoints: Sequence[str], document: Mapping[str, Any
 
 
 def asset_extra(text: str, location: str, document: Mapping[str, Any]) -> AssetExtraFields:
-    """What an event of an asset says to people.
+    """Text and facts for people in an event of an asset.
 
     Args:
-        text: What the task has done, such as ``a backup was taken of``.
+        text: The work of the task, such as ``a backup was taken of``.
         location: Absolute location of the checkpoint.
-        document: What the task returns.
+        document: The document that the task returns.
     """
     batch_id, watermark = batch_of(document), watermark_of(document)
     shown = visible(scrub(location))

@@ -16,7 +16,7 @@ SCHEMA = "urn:airflow-provider-ckpt:CkptTaskRunFacet:1"
 
 
 def operator_lineage(inputs: Iterable[Named], outputs: Iterable[Named], facts: TaskFacetFields) -> Any:
-    """What an operator gives OpenLineage: an ``OperatorLineage``."""
+    """Lineage of an operator for OpenLineage: an ``OperatorLineage``."""
     from airflow.providers.openlineage.extractors import OperatorLineage
 
     return OperatorLineage(

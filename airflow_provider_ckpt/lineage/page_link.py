@@ -23,7 +23,7 @@ class CheckpointLink(BaseOperatorLink):
 
     @property
     def name(self) -> str:
-        """What is on the button."""
+        """Label of the button."""
         return f"Checkpoint {self.number + 1}" if self.number else "Checkpoint"
 
     @property

@@ -1,4 +1,4 @@
-"""What operators and sensors have in common towards others: the links, the lineage, and the events of their assets."""
+"""Common interface of operators and sensors to others: the links, the lineage, and the events of their assets."""
 
 from __future__ import annotations
 
@@ -107,9 +107,9 @@ class CheckpointTask:
     # --- OpenLineage -------------------------------------------------------------------------------------------------
 
     def lineage_inputs(self, told: Mapping[str, Any]) -> Iterator[Named]:
-        """What the task reads: its checkpoints, and what was declared of their queries.
+        """Inputs of the task: its checkpoints, and the declared sources and sinks of their queries.
 
-        :param told: What the task has found; empty while it has found nothing.
+        :param told: The findings of the task; empty while it has none.
         """
         yield from self.lineage_checkpoints(told)
         yield from declared_sources(self.lineage_sources(), self.hook.known_url)
@@ -117,7 +117,7 @@ class CheckpointTask:
             yield from declared_sinks(sinks, self.hook.known_url)
 
     def lineage_outputs(self, told: Mapping[str, Any]) -> Iterator[Named]:
-        """What the task changes or makes."""
+        """Outputs that the task changes or makes."""
         return iter(())
 
     def lineage_sources(self) -> Any:
@@ -131,15 +131,15 @@ class CheckpointTask:
         yield from (checkpoint(url, batch_id=batch_id, change=change) for url in located)
 
     def get_openlineage_facets_on_start(self) -> Any:
-        """What is known before anything was asked; the same for both parts of a task that defers."""
+        """Lineage before anything was asked; the same for both parts of a task that defers."""
         return self._lineage({})
 
     def get_openlineage_facets_on_complete(self, task_instance: Any) -> Any:
-        """What the task has found and done."""
+        """Lineage with the findings and results of the task."""
         return self._lineage(self._told)
 
     def get_openlineage_facets_on_failure(self, task_instance: Any) -> Any:
-        """What the task had found when it failed."""
+        """Lineage with the findings that the task had when it failed."""
         return self._lineage(self._told)
 
     def _lineage(self, told: Mapping[str, Any]) -> Any:
