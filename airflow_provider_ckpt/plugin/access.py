@@ -35,7 +35,7 @@ def require_task(request: Request, user: User, dag_id: str) -> None:
 
 
 def may_start(request: Request, user: Any, dag_id: str) -> bool:
-    """Whether somebody may start runs of a DAG. Airflow asks that again when it is started: this shows the button."""
+    """True if a user may start runs of a DAG. It only shows the button: Airflow asks again at the start."""
     try:
         requires_access_dag("POST", DagAccessEntity.RUN, dag_id)(request, user)
     except HTTPException:

@@ -1,4 +1,4 @@
-"""What the page of a checkpoint shows. Each part is there, or a sentence says why it is not."""
+"""Content of the page of a checkpoint. Each part is there, or a sentence says why it is not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Airflow loads by the entry point ``airflow.plugins``. The pages are made where they are served alone."""
+"""Plugin that Airflow loads by the entry point ``airflow.plugins``. The pages are made only where they are served."""
 
 from __future__ import annotations
 

@@ -38,14 +38,14 @@ _GREATEST_FIRST = frozenset(SORTS) - {"query", "last backup"}
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which rows of a fleet are shown.
+    """Selection of the rows of a fleet to show.
 
     Args:
-        text: What the location, the query id or the worst finding holds; upper and lower case are the same.
+        text: Text in the location, the query id or the worst finding; upper and lower case are the same.
         severity: One of :data:`WORST`; empty for any.
         state: One of :data:`STATES`; empty for any.
         sort: A key of :data:`SORTS`.
-        reverse: Whether the order of that column is turned round.
+        reverse: True to turn the order of that column round.
         page: The first is 1.
     """
 
@@ -166,7 +166,7 @@ def lag_of(row: IndexRow) -> str | None:
 
 
 def rate_text(rate: BatchRate) -> str:
-    """What the line says, in words, for who cannot see it."""
+    """The chart line in words, for people who cannot see it."""
     return f"{sum(rate.batches):,} batches in {duration_text(rate.until_ms - rate.from_ms)}"
 
 

@@ -21,7 +21,7 @@ router = APIRouter(dependencies=[Depends(require_pages)])
 
 @router.get("/preview")
 def show_preview(request: Request, at: At, user: User, kind: Annotated[Kind, Query()] = "rollback") -> Response:
-    """What a rollback or a reset would do. Nothing is locked, and nothing is written."""
+    """Show the plan of a rollback or a reset. Nothing is locked, and nothing is written."""
     settings = read_settings()
     _, location = settings.roots.root_of(at)
     typed = {field.name: request.query_params.get(field.name, "") for field in FIELDS[kind]}

@@ -1,4 +1,4 @@
-"""What somebody can ask a preview for: the fields of its form, and what was typed into them."""
+"""Form of a preview: its fields, and the values that were typed into them."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ _YES = ("true", "on", "1")
 
 
 def read_form(kind: Kind, typed: Mapping[str, str]) -> dict[str, Any]:
-    """What was typed, as the DAG takes it: numbers, objects, lists, true; what is empty is left out.
+    """Typed values as the DAG takes them: numbers, objects, lists, true; empty ones are left out.
 
     Raises PlanError, which names the field, for what is none of it.
     """
@@ -93,7 +93,7 @@ def read_form(kind: Kind, typed: Mapping[str, str]) -> dict[str, Any]:
 
 
 def has_goal(kind: Kind, asked: Mapping[str, Any]) -> bool:
-    """Whether anything was said of where to."""
+    """True if a goal was given."""
     return any(field.is_goal and field.name in asked for field in FIELDS[kind])
 
 

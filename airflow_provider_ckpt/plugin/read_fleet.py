@@ -1,4 +1,4 @@
-"""What the fleet page may show: the rows of the index that are below the configured roots."""
+"""Rows that the fleet page may show: those of the index that are below the configured roots."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ _LOCATION, _CONNECTION = "checkpoint", "checkpoint_conn_id"
 
 @dataclass(frozen=True, slots=True)
 class TaskCheckpoint:
-    """What a task instance was given.
+    """Checkpoint that a task instance was given.
 
     Args:
         task_id: The task.

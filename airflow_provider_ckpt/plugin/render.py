@@ -65,7 +65,7 @@ def _exact(text: str) -> Markup:
 
 
 def _is_hidden(sign: str) -> bool:
-    """Whether a sign cannot be seen; those that HTML takes for others when it is given their number are left."""
+    """True if a sign cannot be seen, unless HTML would turn its number into another sign."""
     return not sign.isprintable() and not "\x80" <= sign <= "\x9f"
 
 

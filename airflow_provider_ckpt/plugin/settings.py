@@ -1,4 +1,4 @@
-"""What an administrator says of the pages: the section ``[ckpt]`` of Airflow's configuration."""
+"""Settings of the pages: the section ``[ckpt]`` of Airflow's configuration."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ SECTION = "ckpt"
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the pages may show, and what they start.
+    """Content that the pages may show, and DAGs that they start.
 
     Args:
         roots: Locations below which checkpoints are shown; nothing else is.
         index: URL of the index of the fleet; None when there is none.
         index_conn_id: Connection that opens the index; None for none.
         backup_roots: Roots of backups, as URLs.
-        rollback_dag: The DAG that a rollback is started with; None when there is none.
-        reset_dag: The DAG that a reset of offsets is started with; None when there is none.
-        data_roots: Locations below which previews may read sinks and tables, beside the other roots.
-        brokers: What previews may ask: bootstrap servers as ``host:port``, connections as ``conn=ID``.
+        rollback_dag: The DAG that starts a rollback; None when there is none.
+        reset_dag: The DAG that starts a reset of offsets; None when there is none.
+        data_roots: Locations below which previews may read sinks and tables, besides the other roots.
+        brokers: Brokers that previews may ask: bootstrap servers as ``host:port``, connections as ``conn=ID``.
     """
 
     roots: Roots = NO_ROOTS

@@ -36,7 +36,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What a batch has read of one source: units (None where nothing can be counted), and why not."""
+    """Units that a batch has read of one source (None where nothing can be counted), and why there is no count."""
 
     source_id: str
     total: int | None
@@ -88,7 +88,7 @@ class Batch:
 
     @property
     def is_damaged(self) -> bool:
-        """Whether an entry of it is damaged or is missing."""
+        """True if an entry of it is damaged or missing."""
         return any(note.tone == "bad" for note in self.notes)
 
     @property
