@@ -14,7 +14,7 @@ from airflow_provider_ckpt.query.spark_version import parse_spark_version
 
 
 class Rows(Protocol):
-    """What ``sql`` returns."""
+    """Result of ``sql``."""
 
     def collect(self) -> Iterable[Any]:
         """The rows."""
@@ -22,7 +22,7 @@ class Rows(Protocol):
 
 
 class Session(Protocol):
-    """What is needed of a ``SparkSession``."""
+    """The part of a ``SparkSession`` that is needed."""
 
     @property
     def version(self) -> str:

@@ -46,12 +46,12 @@ _ASK_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """What is audited, and where to.
+    """Checkpoints to audit, and places for the results.
 
     Args:
         roots: Checkpoints, and directories that have some below.
-        home: Where the history table, the tables and the page are: ``batches/``, ``tables/``, ``audit.html``.
-        checkpoint: Where the stream that reads the fleet has its own checkpoint: a place that Spark itself can write.
+        home: Place of the history table, the tables and the page: ``batches/``, ``tables/``, ``audit.html``.
+        checkpoint: Checkpoint of the stream that reads the fleet: a place that Spark itself can write.
         storage_options: For the fsspec drivers of roots and home.
         reading: More options of ``readStream.format("checkpoint")``.
         tiny: See :class:`~airflow_provider_ckpt.batches.audit.Measure`.
@@ -149,7 +149,7 @@ def judge(session: Any, audit: Audit, *, now_ms: int, polled_ms: int) -> dict[st
 
 
 def _shown(name: str) -> str:
-    """What of a table the page may show."""
+    """Columns of a table that the page may show."""
     if name in ("throughput", "delay", "watermark_lag"):
         return (
             f"SELECT * FROM {name} WHERE location IN "

@@ -1,4 +1,4 @@
-"""What filters of a query save reading: other checkpoints, and other batches."""
+"""Filters of a query that save reading: of other checkpoints, and of other batches."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """What some filters admit; one that is not known here admits everything.
+    """Rows that some filters admit; an unknown filter admits everything.
 
     Args:
-        selection: Which batches.
-        locations: Which checkpoints; None for all.
-        prefixes: What their locations begin with, each of these.
+        selection: The batches.
+        locations: The checkpoints; None for all.
+        prefixes: Prefixes that their locations must all have.
     """
 
     selection: Selection = field(default_factory=Selection)
@@ -29,7 +29,7 @@ class Admitted:
 
     @classmethod
     def by(cls, filters: Iterable[Filter]) -> Admitted:
-        """What all of the filters admit together."""
+        """The rows that all of the filters admit together."""
         admitted = cls()
         for item in filters:
             known = _KNOWN.get((type(item).__name__, getattr(item, "attribute", ())))
@@ -38,7 +38,7 @@ class Admitted:
         return admitted
 
     def together_with(self, other: Admitted) -> Admitted:
-        """What both admit."""
+        """The rows that both admit."""
         sets = [locations for locations in (self.locations, other.locations) if locations is not None]
         return Admitted(
             self.selection.within(other.selection),
@@ -47,7 +47,7 @@ class Admitted:
         )
 
     def admits_location(self, location: str) -> bool:
-        """Whether rows of a checkpoint may be asked for."""
+        """True if rows of a checkpoint may be asked for."""
         return (self.locations is None or location in self.locations) and all(map(location.startswith, self.prefixes))
 
 

@@ -150,7 +150,7 @@ def _places(options: _Options) -> Places:
 
 
 def storage_options(texts: Mapping[str, str]) -> dict[str, Any]:
-    """What is given for the fsspec drivers, among the options of a reader or a writer."""
+    """Options for the fsspec drivers among the options of a reader or a writer."""
     lower = {key.lower(): text for key, text in texts.items()}
     return {key.removeprefix(STORAGE): _typed(text) for key, text in lower.items() if key.startswith(STORAGE)}
 

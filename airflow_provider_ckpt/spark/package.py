@@ -1,4 +1,4 @@
-"""What the workers of a cluster need of this package, in one file for ``--py-files``."""
+"""The parts of this package that the workers of a cluster need, in one file for ``--py-files``."""
 
 from __future__ import annotations
 

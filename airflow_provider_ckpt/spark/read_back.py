@@ -80,7 +80,7 @@ def plain(url: str) -> str:
 
 
 class _Reader:
-    """What a Python worker does with the names of files."""
+    """Work of a Python worker on the names of files."""
 
     def __init__(self, path: str, storage_options: dict[str, Any], schema: Any) -> None:
         self.path, self.storage_options, self.schema = path, storage_options, schema

@@ -92,7 +92,7 @@ def _answer(spark: Any, request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class _RefusedError(Exception):
-    """What this program refuses itself."""
+    """Refusal by this program itself."""
 
 
 def _require_manager(spark: Any) -> None:

@@ -41,7 +41,7 @@ class CheckpointHistory(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """What ``format()`` is given."""
+        """Name for ``format()``."""
         return "checkpoint_history"
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> HistoryWriter:
@@ -57,7 +57,7 @@ class CheckpointHistory(DataSource):
 
 @dataclass
 class Message(WriterCommitMessage):
-    """What a task sends to whoever commits the epoch."""
+    """Message of a task to the committer of the epoch."""
 
     written: Written
 
@@ -128,7 +128,7 @@ class StreamTask(NamedTuple):
 
 
 def task_of_this_process() -> StreamTask:
-    """What Spark says of the task that runs here. Raises StoreError when it does not belong to a streaming query."""
+    """The task that runs here, as Spark tells it. Raises StoreError when it does not belong to a streaming query."""
     from pyspark import TaskContext
 
     context: Any = TaskContext.get()

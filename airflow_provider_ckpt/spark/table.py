@@ -36,7 +36,7 @@ class CheckpointSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """What ``format`` takes."""
+        """Name for ``format``."""
         return "checkpoint"
 
     def schema(self) -> str:

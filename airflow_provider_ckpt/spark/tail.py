@@ -66,7 +66,7 @@ class TailReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadMaxRows(self.options.max_batches)
 
     def prepareForTriggerAvailableNow(self) -> None:
-        """What is there when the first batch is planned is all that this run reads."""
+        """Limit this run to the rows that are there when the first batch is planned."""
         self._to_find_all = True
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
