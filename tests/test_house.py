@@ -225,7 +225,7 @@ def test_no_helper_is_imported_from_a_test_module():
 TESTED_ELSEWHERE = {
     ".": "errors get_provider_info visible",
     "backup": "copier declare patience",
-    "change": "actions executor facts open_sinks stage validate",
+    "change": "actions facts open_sinks stage validate",
     "change/record": "forget journal receipt",
     "change/undo": "make put_back",
     "changes/rollback": "make resolve roll_back",

@@ -1,15 +1,15 @@
-"""What the executors of changes in place have in common: each prepares, takes steps, and finishes.
+"""Taking the steps of a plan in place: what comes is laid ready and what goes is saved, before the first of them.
 
-Each kind of plan has one, which supplies what differs: where its copies come from, how its plan is made again to be
-compared, and what helps when a query has started meanwhile.
+Each kind of plan has an executor, which names its request and says what differs: where its copies come from, what
+helps when a query has started meanwhile, and what is to be judged or cleared away in the end.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from importlib import import_module
+from typing import ClassVar
 
 from airflow_provider_ckpt.change import stage
 from airflow_provider_ckpt.change.actions import (
@@ -25,8 +25,10 @@ from airflow_provider_ckpt.change.actions import (
     Taking,
 )
 from airflow_provider_ckpt.change.facts import Place, Spot
+from airflow_provider_ckpt.change.make_plan import Request, make_anew
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.record import journal
 from airflow_provider_ckpt.codec.closing import CLOSING
 from airflow_provider_ckpt.errors import CheckpointBusyError, ObjectExistsError, PlanError
 from airflow_provider_ckpt.storage.access import Attributes
@@ -38,7 +40,7 @@ Tick = Callable[[], None]
 Mine = Callable[[], None]
 
 
-class InPlace(ABC):
+class InPlace:
     """Carries out the steps of a plan on its stores.
 
     Args:
@@ -53,42 +55,52 @@ class InPlace(ABC):
         #: Of what was put in its place.
         self.identities: dict[Spot, str] = {}
 
-    # --- what differs ----------------------------------------------------------------------------------------------
+    # --- what a kind may say differently ---------------------------------------------------------------------------
 
-    @abstractmethod
+    #: What asks for changes of this kind.
+    request: ClassVar[type[Request]]
+
     def plan_again(self) -> Plan:
         """The plan of this kind that would be made now in the place of this one, which was not begun yet.
 
         Raises PlanError when none would be made.
         """
+        return make_anew(self.request.of(self.plan, self.stores), self.stores)
 
-    @abstractmethod
     def lay_ready(self, copies: Sequence[Copy], tick: Tick, *, resuming: bool) -> None:
-        """See that everything that will be put in its place is there and verified."""
+        """Copy what comes into the record, verified: neither a step nor the end of its backup takes it away then."""
+        stage.stage(copies, self.plan, self.stores, self.record, tick, self.mine, resuming=resuming)
 
-    @abstractmethod
     def source_of(self, copy: Copy) -> tuple[Store, str]:
         """Where the verified object of a copy is."""
+        return self.record.child(journal.STAGED_OBJECTS), copy.name
 
     def attributes_of(self, copy: Copy) -> Attributes | None:
         """What an object has to have that was saved where that could not be kept; None where its copy has it."""
-        return None
+        if copy.source and not self.plan.rules.moves_own:
+            return None
+        saved = stage.saved_objects(self.record).get((copy.place, copy.source or copy.name))
+        return None if saved is None else saved.attributes
 
     @property
-    @abstractmethod
     def ways_out(self) -> str:
         """Which commands help when a query has started after the first step, and what each does."""
+        return f"run `{self.stores.undo_command}` to put back what was there before"
 
-    @abstractmethod
     def judge_outcome(self) -> None:
         """Judge what the steps led to, taken by this run or an earlier one, before anybody has said that they were.
 
-        Raises PlanError when it is not what it should be.
+        Each object was verified when it came. Raises PlanError when the outcome is not what it should be.
         """
 
-    @abstractmethod
     def finish(self, by: str, at_ms: int) -> None:
-        """Write down and clear away what is to be when all is done; ``by`` and ``at_ms`` say by whom and when."""
+        """Write down and clear away what is to be when all is done; ``by`` and ``at_ms`` say by whom and when.
+
+        No second copy is kept of what is in its place now.
+        """
+        if any(isinstance(action, Copy) for action in self.plan.actions):
+            self.mine()
+            journal.clear(self.record, journal.STAGED_OBJECTS)
 
     # --- before the first step -------------------------------------------------------------------------------------
 

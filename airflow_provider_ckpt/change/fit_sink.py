@@ -6,6 +6,9 @@ that change something; all others compare alone.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
+from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.record import journal
 from airflow_provider_ckpt.checkpoint.observe import read_entries
 from airflow_provider_ckpt.checkpoint.sink_marker import SinkMarker
@@ -14,9 +17,49 @@ from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.errors import PlanError
 from airflow_provider_ckpt.query.sink import Sink
+from airflow_provider_ckpt.sinks.effects import SinkEffect
 from airflow_provider_ckpt.sinks.fit import Misfit, QueryBatches, misfit, misfit_of_backup
 from airflow_provider_ckpt.sinks.memory import memory_of
+from airflow_provider_ckpt.sinks.read_marker import read_marker
 from airflow_provider_ckpt.storage.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class FittedSink:
+    """The sink of a query, compared with it.
+
+    Args:
+        marker: What it remembers of the query.
+        name: As it was declared, at its absolute location.
+    """
+
+    marker: SinkMarker
+    name: str
+
+    def named(self, effect: SinkEffect) -> SinkEffect:
+        """An effect on this sink, under the name by which a plan knows it."""
+        return replace(effect, sink=self.name)
+
+
+def fit_sink(stores: Stores, view: CheckpointView, said: Sink | None, batch_id: int) -> FittedSink:
+    """Read the sink of a query, and compare it with the checkpoint.
+
+    Args:
+        stores: Where both are.
+        view: The checkpoint as it is now.
+        said: The sink, as it was declared; None when nothing was said, and a file sink where there is its place.
+        batch_id: How far back to search in the sink: to the newest batch up to this one.
+
+    Raises:
+        PlanError: It is not that of the query.
+        StoreError: It cannot be read.
+    """
+    sink = stores.declared(said)
+    store = stores.sink if sink.directory else None
+    marker = read_marker(sink, store, view.query_id, batch_id)
+    require_fit(stores.checkpoint, stores.undo, view, sink, store, marker)
+    return FittedSink(marker, sink.at(store).name)
+
 
 # --- refusing ------------------------------------------------------------------------------------------------------
 

@@ -68,6 +68,10 @@ class Stores:
         named = plan.rules.takes_from_backups and plan.source and self.backups is None
         return replace(self, sink=sink, backups=open_store(plan.source) if named else self.backups)
 
+    def declared(self, sink: Sink | None) -> Sink:
+        """The sink that was said, a file sink where there is only its place; of no kind when nothing was said."""
+        return sink or (Sink("file", self.sink.location) if self.sink else Sink(""))
+
     def place(self, name: str) -> Store:
         """The store that an action works on."""
         store = self.sink if name == "sink" else self.checkpoint

@@ -86,7 +86,7 @@ def _require_same(plan: Plan, stores: Stores, said: Said) -> None:
 
 def _differences(plan: Plan, stores: Stores, said: Said) -> Iterator[tuple[str, str]]:
     """What was said when a plan was made and what is said now, where that differs."""
-    sink = said.sink or (Sink("file", stores.sink.location) if stores.sink else Sink(""))
+    sink = stores.declared(said.sink)
     name = sink.at(stores.sink if sink.directory else None).name
     sinks = {item.sink for item in plan.effects}
     if sink.kind and sinks != {name}:

@@ -1,22 +1,22 @@
-"""Making the plans of repartitions: observe, refuse, decide, and find what was begun before."""
+"""Making the plans of repartitions: what Spark would refuse, too late, or would do wrong is refused first."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass
+from typing import ClassVar, Self
 
-from airflow_provider_ckpt.change.fit_sink import require_fit
-from airflow_provider_ckpt.change.lock import lock_warnings
+from airflow_provider_ckpt.change.fit_sink import fit_sink
+from airflow_provider_ckpt.change.kinds import Kind
+from airflow_provider_ckpt.change.make_plan import Request, find_or_make, refuse_unchangeable
 from airflow_provider_ckpt.change.open_sinks import sink_of
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
-from airflow_provider_ckpt.change.record.journal import history
-from airflow_provider_ckpt.change.record.resume import Said, find_interrupted
+from airflow_provider_ckpt.change.record.journal import Record
+from airflow_provider_ckpt.change.record.resume import Said
 from airflow_provider_ckpt.changes.repartition.plan import plan_repartition
 from airflow_provider_ckpt.changes.repartition.refusals import require_number, require_repartitionable
-from airflow_provider_ckpt.checkpoint.find_flows import refuse_replaced
-from airflow_provider_ckpt.checkpoint.observe import observe, refuse_closed, refuse_links
-from airflow_provider_ckpt.checkpoint.read_unmoved import read_unmoved
+from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks.inspect import examine
 from airflow_provider_ckpt.clock import now_ms
@@ -25,7 +25,6 @@ from airflow_provider_ckpt.codec.state_metadata import AGGREGATION
 from airflow_provider_ckpt.errors import CheckpointFormatError
 from airflow_provider_ckpt.query.sink import Sink
 from airflow_provider_ckpt.sinks.change_effects import repartition_effect
-from airflow_provider_ckpt.sinks.read_marker import read_marker
 from airflow_provider_ckpt.storage.store import Store
 
 
@@ -41,45 +40,50 @@ def make_repartition(stores: Stores, partitions: int, *, sink: Sink | None = Non
         PlanError: Spark would refuse it, too late, or would do it wrong; the error says why.
         CheckpointMovedError: The query is running, and removes what was just listed.
     """
-    begun = find_interrupted(stores, "repartition", lambda plan: plan.partitions == partitions, Said(sink))
-    if begun is not None:
-        return begun
-    if (done := _done_before(stores, partitions)) is not None:
-        return done
-    return read_unmoved(lambda: _fresh(stores, partitions, sink), stores.checkpoint, stores.sink)
+    return find_or_make(Repartitioning(partitions, said=Said(sink)), stores)
 
 
-def _done_before(stores: Stores, partitions: int) -> Plan | None:
-    """The same repartition, carried out, while the state has that many partitions still."""
-    done = [change for change in history(stores.checkpoint, stores.undo) if change.state == "applied"]
-    if not done or done[-1].plan.kind != "repartition" or done[-1].plan.partitions != partitions:
-        return None
-    view = observe(stores.checkpoint)
-    committed = view.latest_committed
-    return done[-1].plan if committed is not None and view.partitions_of(committed) == partitions else None
+@dataclass(frozen=True, slots=True)
+class Repartitioning(Request):
+    """The state in so many partitions."""
 
+    kind: ClassVar[Kind] = "repartition"
+    partitions: int
 
-def make_repartition_again(plan: Plan, stores: Stores) -> Plan:
-    """The repartition that would be planned now in the place of one that was not begun yet. Raises PlanError."""
-    return _fresh(stores, plan.partitions or 0, sink_of(plan))
+    @classmethod
+    def of(cls, plan: Plan, stores: Stores) -> Self:
+        """The repartition to the same number."""
+        return cls(plan.partitions or 0, said=Said(sink_of(plan)))
 
+    def is_met_by(self, plan: Plan) -> bool:
+        """The same number is the same end."""
+        return plan.partitions == self.partitions
 
-def _fresh(stores: Stores, partitions: int, sink: Sink | None) -> Plan:
-    checkpoint = stores.checkpoint
-    require_number(checkpoint.location, partitions)
-    declared = sink or (Sink("file", stores.sink.location) if stores.sink else Sink(""))
-    files = stores.sink if declared.kind == "file" else None
-    view = examine(checkpoint, deep=True, sink=files)
-    refuse_replaced(checkpoint)
-    refuse_links(view)
-    refuse_closed(view)
-    require_repartitionable(view, partitions, frozenset(_keyless(checkpoint, view)))
-    store = stores.sink if declared.directory else None
-    marker = read_marker(declared, store, view.query_id, view.latest_committed or 0)
-    require_fit(checkpoint, stores.undo, view, declared, store, marker)
-    effect = repartition_effect(marker, (view.latest_committed or 0) + 1)
-    plan = plan_repartition(view, partitions, now_ms(), replace(effect, sink=declared.at(store).name), view.sink)
-    return replace(plan, warnings=(*plan.warnings, *lock_warnings(checkpoint)))
+    def is_done(self, record: Record, stores: Stores) -> bool:
+        """As long as the state has that many partitions."""
+        view = observe(stores.checkpoint)
+        committed = view.latest_committed
+        return committed is not None and view.partitions_of(committed) == self.partitions
+
+    def observe(self, stores: Stores) -> CheckpointView:
+        """The checkpoint as the rules judge it, with its state."""
+        checkpoint = stores.checkpoint
+        require_number(checkpoint.location, self.partitions)
+        is_file = stores.declared(self.said.sink).kind == "file"
+        view = examine(checkpoint, deep=True, sink=stores.sink if is_file else None)
+        refuse_unchangeable(checkpoint, view)
+        return view
+
+    def decide(self, stores: Stores, view: CheckpointView) -> Plan:
+        """One step of Spark's, and one more for the log of a file sink."""
+        require_repartitionable(view, self.partitions, frozenset(_keyless(stores.checkpoint, view)))
+        sink = fit_sink(stores, view, self.said.sink, view.latest_committed or 0)
+        effect = repartition_effect(sink.marker, (view.latest_committed or 0) + 1)
+        return plan_repartition(view, self.partitions, now_ms(), sink.named(effect), view.sink)
+
+    def judge(self, plan: Plan, stores: Stores, view: CheckpointView) -> Plan:
+        """What Spark leaves is judged when it has done it."""
+        return plan
 
 
 def _keyless(checkpoint: Store, view: CheckpointView) -> Iterator[int]:

@@ -12,7 +12,7 @@ from airflow_provider_ckpt.change.facts import batch_of
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.record import journal
 from airflow_provider_ckpt.changes.repartition.ask_spark import ask_spark, require_spark
-from airflow_provider_ckpt.changes.repartition.make import make_repartition_again
+from airflow_provider_ckpt.changes.repartition.make import Repartitioning
 from airflow_provider_ckpt.changes.repartition.outcome import problem_after
 from airflow_provider_ckpt.changes.repartition.session import request_of, what_helps
 from airflow_provider_ckpt.checkpoint.observe import observe
@@ -22,20 +22,20 @@ from airflow_provider_ckpt.checks.inspect import examine, read_text_logs
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.errors import CheckpointBusyError, PlanError, SparkFailedError
-from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.untrusted.secrets import scrub
 
 
 class Executor(InPlace):
     """Has Spark repartition the state."""
 
+    request = Repartitioning
     #: Whether this run has judged what Spark has left.
     _is_judged = False
 
     def plan_again(self) -> Plan:
         """The repartition to the same number, when there is a Spark that can do it."""
         require_spark(self.plan.location)
-        return make_repartition_again(self.plan, self.stores)
+        return super().plan_again()
 
     def lay_ready(self, copies: Sequence[Copy], tick: Tick, *, resuming: bool) -> None:
         """See that there is a Spark, and that the confs fit."""
@@ -43,17 +43,10 @@ class Executor(InPlace):
         if self.plan.partitions:
             self._request(self._seen(), self.plan.partitions)
 
-    def source_of(self, copy: Copy) -> tuple[Store, str]:
-        """A repartition copies nothing."""
-        raise PlanError("a repartition has no copies.", location=self.plan.location)
-
     @property
     def ways_out(self) -> str:
         """What was there before comes back."""
         return f"`{self.stores.undo_command}` puts back what was there before"
-
-    def finish(self, by: str, at_ms: int) -> None:
-        """Nothing is left to clear away."""
 
     def repartition(self, step: Repartition) -> None:
         """Have Spark do it, and judge what it has left.

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from shlex import quote
 
+from airflow_provider_ckpt.change.executor import InPlace
 from airflow_provider_ckpt.change.plan import Plan
-from airflow_provider_ckpt.change.put_staged import PutStaged
 from airflow_provider_ckpt.changes.rollback.make import make_rollback_again
 
 
-class Executor(PutStaged):
+class Executor(InPlace):
     """Drops batches."""
 
     def plan_again(self) -> Plan:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from shlex import quote
 
+from airflow_provider_ckpt.change.executor import InPlace
 from airflow_provider_ckpt.change.plan import Plan
-from airflow_provider_ckpt.change.put_staged import PutStaged
 from airflow_provider_ckpt.changes.salvage.make import make_salvage_again
 
 
-class Executor(PutStaged):
+class Executor(InPlace):
     """Makes the newest batch that can be saved of a checkpoint."""
 
     def plan_again(self) -> Plan:

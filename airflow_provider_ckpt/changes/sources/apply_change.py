@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from airflow_provider_ckpt.change.executor import InPlace
 from airflow_provider_ckpt.change.plan import Plan
-from airflow_provider_ckpt.change.put_staged import PutStaged
 from airflow_provider_ckpt.changes.sources.make import make_source_change_again
 from airflow_provider_ckpt.changes.sources.request import change_of_key
 from airflow_provider_ckpt.codec import layout
 
 
-class Executor(PutStaged):
+class Executor(InPlace):
     """Closes the checkpoint, gives entries and directories to other sources, and opens it again."""
 
     def plan_again(self) -> Plan:

@@ -8,25 +8,13 @@ from hashlib import sha256
 import pytest
 
 from airflow_provider_ckpt.change.actions import Copy, Delete
+from airflow_provider_ckpt.change.executor import InPlace
 from airflow_provider_ckpt.change.places import Stores
-from airflow_provider_ckpt.change.plan import Plan
-from airflow_provider_ckpt.change.put_staged import PutStaged
 from airflow_provider_ckpt.change.record import journal
 from airflow_provider_ckpt.storage.store import Store
 from tests.change.plans import ROLLBACK
 
 OLD, NEW, DATA = "sources/0/0", "sources/1/0", b"v1\n{}"
-
-
-class Moving(PutStaged):
-    """Moves an object to another place."""
-
-    def plan_again(self) -> Plan:
-        return self.plan
-
-    @property
-    def ways_out(self) -> str:
-        return "nothing helps"
 
 
 @pytest.fixture
@@ -37,7 +25,7 @@ def begun(tmp_path):
     copy = Copy(NEW, size=len(DATA), sha256=sha256(DATA).hexdigest(), source=OLD)
     delete = Delete(OLD, size=len(DATA), identity=stores.checkpoint.stat(OLD).identity)
     plan = replace(ROLLBACK, kind="sources", location=stores.checkpoint.location, actions=(delete, copy))
-    return Moving(plan, stores, lambda: asked.append(True)), asked
+    return InPlace(plan, stores, lambda: asked.append(True)), asked
 
 
 def test_what_comes_is_staged_put_in_its_place_and_cleared_away(begun):

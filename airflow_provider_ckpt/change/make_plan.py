@@ -1,0 +1,135 @@
+"""Planning any change in place: what was begun or done before is found first, and else a new plan is made.
+
+A kind of change is a :class:`Request`, which says what it observes, refuses and decides. The rest is alike for all.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Self
+
+from airflow_provider_ckpt.change.judge_start import judge_start
+from airflow_provider_ckpt.change.kinds import Kind
+from airflow_provider_ckpt.change.lock import lock_warnings
+from airflow_provider_ckpt.change.places import Stores
+from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.record import journal
+from airflow_provider_ckpt.change.record.resume import Said, find_interrupted
+from airflow_provider_ckpt.checkpoint.find_flows import refuse_replaced
+from airflow_provider_ckpt.checkpoint.observe import observe, refuse_closed, refuse_links
+from airflow_provider_ckpt.checkpoint.read_unmoved import read_unmoved
+from airflow_provider_ckpt.checkpoint.view import CheckpointView
+from airflow_provider_ckpt.errors import PlanError
+from airflow_provider_ckpt.storage.store import Store
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request(ABC):
+    """One change that somebody asks for.
+
+    Args:
+        said: What is said of it beside its target.
+        fenced: The fence that is there (``ckpt fence``) is required in place of the word that the query is stopped.
+    """
+
+    kind: ClassVar[Kind]
+    said: Said = field(default_factory=Said)
+    fenced: bool = False
+
+    @classmethod
+    @abstractmethod
+    def of(cls, plan: Plan, stores: Stores) -> Self:
+        """The request that a plan was made for. Raises PlanError when it cannot be told from the plan."""
+
+    @abstractmethod
+    def is_met_by(self, plan: Plan) -> bool:
+        """Whether a plan of this kind leads to the same end."""
+
+    def is_done(self, record: journal.Record, stores: Stores) -> bool:
+        """Whether the newest change, which met the request, is not to be made once more; a change may always be."""
+        return False
+
+    def observe(self, stores: Stores) -> CheckpointView:
+        """The checkpoint as it is now. Raises PlanError when it cannot be changed."""
+        return observe_whole(stores.checkpoint)
+
+    @abstractmethod
+    def decide(self, stores: Stores, view: CheckpointView) -> Plan:
+        """The plan for a checkpoint. Raises PlanError when there is none."""
+
+    def judge(self, plan: Plan, stores: Stores, view: CheckpointView) -> Plan:
+        """The plan with what stops Spark before it and after it. Raises PlanError when something would do so anew."""
+        return judge_start(plan, view, stores.checkpoint)
+
+
+def find_or_make(request: Request, stores: Stores) -> Plan:
+    """The plan of the same change that was killed or is carried out already, or else a new one.
+
+    Raises:
+        PlanError: The change is refused; the error says why.
+        CheckpointMovedError: The query is running, and removes what was just listed.
+    """
+    begun = find_interrupted(stores, request.kind, request.is_met_by, request.said)
+    if begun is not None:
+        return begun
+
+    def found() -> Plan:
+        return _find_done(request, stores) or make_anew(request, stores)
+
+    return read_unmoved(found, stores.checkpoint, stores.sink)
+
+
+def make_anew(request: Request, stores: Stores) -> Plan:
+    """The plan that is right now. Raises PlanError."""
+    view = request.observe(stores)
+    plan = request.judge(request.decide(stores, view), stores, view)
+    return replace(plan, warnings=(*plan.warnings, *lock_warnings(stores.checkpoint)))
+
+
+def _find_done(request: Request, stores: Stores) -> Plan | None:
+    """The same change, carried out as the newest one: who asks again, because nobody saw it end, does not want two."""
+    done = [record for record in journal.history(stores.checkpoint, stores.undo) if record.state == "applied"]
+    if not done or done[-1].plan.kind != request.kind or not request.is_met_by(done[-1].plan):
+        return None
+    return done[-1].plan if request.is_done(done[-1], stores) else None
+
+
+# --- what several kinds observe and refuse ------------------------------------------------------------------------
+
+
+def observe_whole(checkpoint: Store, batch_id: int | None = None) -> CheckpointView:
+    """All of a checkpoint that can be changed, with the entries of a batch as far as they are there.
+
+    Raises:
+        PlanError: It has links, another change has closed it, or a full refresh has replaced it.
+    """
+    view = observe(checkpoint, deep=True, batch_id=batch_id)
+    refuse_unchangeable(checkpoint, view)
+    return view
+
+
+def refuse_unchangeable(checkpoint: Store, view: CheckpointView) -> None:
+    """Raise PlanError for a checkpoint that no change fits: see :func:`observe_whole`."""
+    refuse_replaced(checkpoint)
+    refuse_links(view)
+    refuse_closed(view)
+
+
+def observe_without_flight(checkpoint: Store) -> CheckpointView:
+    """The same, also with the entries that are needed without the batch in flight. Raises as that one."""
+    view = observe_whole(checkpoint)
+    if view.latest_committed is None or view.latest_committed == view.latest_planned:
+        return view
+    return observe_whole(checkpoint, view.latest_committed)
+
+
+def refuse_unfinished(view: CheckpointView) -> None:
+    """Raise PlanError for a checkpoint in the midst of a repartition."""
+    if view.unfinished_repartition is not None:
+        raise PlanError(
+            f"batch {view.in_flight} is a repartition that was not finished.",
+            location=view.location,
+            batch_id=view.in_flight,
+            hint="Nothing was done. Finish it (ckpt repartition), or take it back (ckpt undo).",
+        )
