@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
+from airflow_provider_ckpt.change.actions import Copy, Create, Replace
+from airflow_provider_ckpt.change.record.journal import history
 from airflow_provider_ckpt.changes.repair.batch_times import BatchTimes, contradiction, times_of
 from airflow_provider_ckpt.changes.repair.data_file import name_below, unlisted
 from airflow_provider_ckpt.changes.repair.decision import Decisions
@@ -26,9 +28,20 @@ _COMPARED = 20
 
 @dataclass(frozen=True, slots=True)
 class Gathering:
-    """What is there, from which follows what is known of batches."""
+    """What is there, from which follows what is known of batches.
+
+    Args:
+        checkpoint: The checkpoint.
+        undo: Root of the records of its changes; None for the directory beside it.
+        sink: The output directory.
+        view: The checkpoint, observed.
+        log: What the log of the sink lacks.
+        files: The files of the output directory, by name.
+        named: The names of those that entries of the log name.
+    """
 
     checkpoint: Store
+    undo: Store | None
     sink: Store
     view: CheckpointView
     log: Lacking
@@ -56,7 +69,19 @@ class Gathering:
         batches = [batch for batch in self.view.planned if batch >= first - 1][-MOST_BATCHES:]
         entries, _ = decode_entries(self.checkpoint, map(layout.offset_entry, batches), self.checkpoint.read)
         times = times_of(self.view, entries, batches)
-        return replace(times, doubt=times.doubt or self._doubt(times))
+        return replace(times, doubt=times.doubt or self._put_by_a_change(times) or self._doubt(times))
+
+    def _put_by_a_change(self, times: BatchTimes) -> str:
+        """Which commit a change has written, as a restore does: its time is not that of the batch; else empty."""
+        for record in history(self.checkpoint, self.undo):
+            put = {action.name for action in record.plan.actions if isinstance(action, Copy | Create | Replace)}
+            for batch in sorted(times.windows):
+                commit = self.view.objects.get(layout.commit_entry(batch))
+                if commit is None or commit.name not in put or commit.modified_ms is None:
+                    continue
+                if commit.modified_ms >= (record.begun_at_ms or 0) // 1000 * 1000:
+                    return f"{commit.name} was written by the {record.plan.called} {record.plan.plan_id}"
+        return ""
 
     def _doubt(self, times: BatchTimes) -> str:
         """Why the times of the files cannot be compared with those of the batches; empty when they can."""

@@ -92,7 +92,8 @@ def _fresh(stores: Stores, sink: Sink, decisions: Decisions) -> Plan:
     files = stores.sink.find() if lacking else {}
     named = names_in(stores.sink, [*contents.statuses, *copied_statuses(log)])
     require_whole_copy(log, stores.sink, files)
-    evidence = Gathering(stores.checkpoint, stores.sink, view, log, files, named).evidence(unknown, decisions)
+    gathering = Gathering(stores.checkpoint, stores.undo, stores.sink, view, log, files, named)
+    evidence = gathering.evidence(unknown, decisions)
     if contents.log.latest is None or contents.log.latest < (last_written(stores.checkpoint, view) or 0):
         _require_own_files(stores, view, sink, evidence)
     shares = _shares(unknown, evidence, stores.sink, view)

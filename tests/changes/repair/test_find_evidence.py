@@ -20,7 +20,7 @@ def gathered(table: FakeTable, newest: int) -> tuple[Gathering, Lacking]:
     checkpoint, sink = Store.open(str(table.checkpoint)), Store.open(str(table.output))
     log = Lacking(read_log(read_file_sink(sink), sink), Shape(10, newest))
     named = names_in(sink, log.contents.statuses)
-    return Gathering(checkpoint, sink, observe(checkpoint, deep=True), log, sink.find(), named), log
+    return Gathering(checkpoint, None, sink, observe(checkpoint, deep=True), log, sink.find(), named), log
 
 
 def test_the_files_that_no_entry_names_and_the_times_of_the_batches(tmp_path):
@@ -48,7 +48,7 @@ def test_without_an_entry_the_clocks_of_two_storages_are_not_compared(tmp_path, 
     gathering, log = gathered(table, 1)
     assert gathering.evidence(log.unknown, Decisions()).times.doubt == ""
     view, files, named = gathering.view, gathering.files, gathering.named
-    elsewhere = Gathering(gathering.checkpoint, s3_store("out"), view, log, files, named)
+    elsewhere = Gathering(gathering.checkpoint, None, s3_store("out"), view, log, files, named)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("airflow_provider_ckpt.changes.repair.find_evidence.find_broken", lambda files, store: ())
         assert "no entry is left by which the clock" in elsewhere.evidence(log.unknown, Decisions()).times.doubt

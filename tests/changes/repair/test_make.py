@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import os
+import time
 
 import pytest
 
+from airflow_provider_ckpt.backup.take import take_backup
 from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.changes.repair.decision import parse_decisions
 from airflow_provider_ckpt.changes.repair.make import make_repair, make_repair_again
+from airflow_provider_ckpt.changes.restore.make import make_restore
+from airflow_provider_ckpt.changes.restore.restore import restore
 from airflow_provider_ckpt.errors import PlanError
 from airflow_provider_ckpt.query.sink import Sink
+from airflow_provider_ckpt.storage.store import Store
+from tests.changes.repair import fake_table
 from tests.changes.repair.fake_table import FakeTable, at_ms, part, written
 
 
@@ -228,6 +234,22 @@ def test_what_is_not_proven_is_asked(table, spoil, why):
     plan = table.repair(parse_decisions([f"21={name}" for name in names], []))
     assert plan.to_accept == ("unknown",)
     assert [name in written(plan)["21"] for name in names] == [True, True]
+
+
+def test_the_time_of_a_restored_commit_is_not_that_of_its_batch(table, tmp_path, monkeypatch):
+    """It lies between the times of both batches all the same; other attempts may have written until the restore."""
+    root, target = Store.open(str(tmp_path / "backups")), Store.open(str(tmp_path / "restored"))
+    sinks = [(Sink("file", str(table.output)), table.stores.sink)]
+    plan = make_restore(root, take_backup(table.stores.checkpoint, root, commit_wait_s=0), target, sinks=sinks)
+    restore(plan, root, target, by="somebody", accept_sink=plan.to_accept, sinks=sinks)
+    table.checkpoint = tmp_path / "restored"
+    monkeypatch.setattr(fake_table, "START_MS", time.time_ns() // 1_000_000)
+    table.plan(24)
+    table.attempt(24)
+    table.commit(24)
+    table.forget("23")
+    with pytest.raises(PlanError, match=f"commits/23 was written by the restore {plan.plan_id}"):
+        table.repair()
 
 
 def test_files_of_one_task_by_name_come_twice(table):
