@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
 from collections.abc import Iterator
+from dataclasses import fields as dataclass_fields
+from dataclasses import is_dataclass
 from enum import EnumType
 from pathlib import Path
 from typing import Any
@@ -23,6 +26,8 @@ This page is made from the code: `python -m tests.api_page`.
 """
 _SECTION = re.compile(r"^(Args|Returns|Raises|Yields):\s*$", re.MULTILINE)
 _ITEM = re.compile(r"^ {4}(\w[\w, *]*): ", re.MULTILINE)
+#: The type of a field, and what it means.
+_ANNOTATED = re.compile(r"Annotated\[(.+), ((?:'|\").+(?:'|\"))\]")
 _WIDE = 100
 _STARS = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
@@ -37,7 +42,15 @@ def _part(name: str, value: Any) -> str:
         return f"## {name}\n\nA {type(value).__name__}: {_comment(name)}\n"
     text = f"## {name}\n\n{_signature(name, value)}\n\n{_text(inspect.getdoc(value) or '')}\n"
     members = dict(_members(value)) if inspect.isclass(value) else {}
-    return "\n".join([text, *(["Members:\n", *members.values(), ""] if members else [])])
+    lists = [("Fields", list(_fields(value))), ("Members", list(members.values()))]
+    return "\n".join([text, *(line for title, lines in lists if lines for line in (f"{title}:\n", *lines, ""))])
+
+
+def _fields(kind: Any) -> Iterator[str]:
+    """A line for each field of a dataclass that says with its type what it means."""
+    for field in dataclass_fields(kind) if is_dataclass(kind) else ():
+        if found := _ANNOTATED.fullmatch(str(field.type)):
+            yield f"* `{field.name}`: {ast.literal_eval(found[2])}"
 
 
 def _members(kind: type) -> Iterator[tuple[str, str]]:
@@ -87,7 +100,8 @@ def _signature(name: str, value: Any) -> str:
 def _parameter(parameter: inspect.Parameter) -> str:
     """A parameter as it is written; a default that has no spelling is said to be there."""
     stars = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
-    kind = "" if parameter.annotation is parameter.empty else f": {parameter.annotation}"
+    written = _ANNOTATED.sub(r"\1", str(parameter.annotation))
+    kind = "" if parameter.annotation is parameter.empty else f": {written}"
     default = getattr(parameter.default, "__name__", repr(parameter.default))
     given = "" if parameter.default is parameter.empty else f" = {'…' if default.startswith('<') else default}"
     return f"{stars}{parameter.name}{kind}{given}"

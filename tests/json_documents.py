@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 import types
 from collections.abc import Iterator, Mapping
+from dataclasses import is_dataclass
+from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, Literal, NotRequired, Union, get_args, get_origin, get_type_hints, is_typeddict
 
@@ -20,7 +24,9 @@ from airflow_provider_ckpt.documents import (
     tasks,
     waits,
 )
+from airflow_provider_ckpt.documents.as_document import Documented, DocumentOf, Versioned, keys_of
 from airflow_provider_ckpt.lineage.openlineage import SCHEMA
+from tests.package import PACKAGE
 
 PAGE = Path(__file__).parents[1] / "docs/json.md"
 LINEAGE_SCHEMA = Path(__file__).parents[1] / "docs/lineage/CkptTaskRunFacet.json"
@@ -56,8 +62,46 @@ PRINTED_BY: Mapping[type, str] = {
 }
 
 
+def _bare(hint: Any) -> Any:
+    """A type without what it means; in place of a mapping the dataclass of which it is the document."""
+    if get_origin(hint) is not Annotated:
+        return hint
+    kind, *said = get_args(hint)
+    of = [
+        getattr(import_module(f"{PACKAGE.name}.{item.module}"), item.name) for item in said if type(item) is DocumentOf
+    ]
+    return of[0] if of else kind
+
+
+def documents_in(room: types.ModuleType) -> dict[Any, str]:
+    """The types and dataclasses of the documents that a room names, in order, with the names."""
+    held = [(_bare(item), name) for name, item in vars(room).items()]
+    return {
+        kind: name
+        for kind, name in held
+        if _is_object(kind) and (kind.__module__ == room.__name__ or not is_typeddict(kind))
+    }
+
+
+@cache
+def _names() -> dict[Any, str]:
+    return {kind: name for room in ROOMS for kind, name in documents_in(room).items()}
+
+
+def _is_object(kind: Any) -> bool:
+    return is_typeddict(kind) or (isinstance(kind, type) and is_dataclass(kind) and issubclass(kind, Documented))
+
+
 def keys(kind: Any) -> dict[str, Any]:
     """The types of the keys, the version first."""
+    kind = _bare(kind)
+    if is_dataclass(kind):
+        hints = get_type_hints(kind, include_extras=True)
+        for key in keys_of(kind):
+            if isinstance(held := getattr(kind, key, None), property):
+                hints[key] = get_type_hints(held.fget, include_extras=True)["return"]
+        first = keys(Document) if issubclass(kind, Versioned) else {}
+        return first | {key: hints[key] for key in keys_of(kind)}
     hints = get_type_hints(kind, include_extras=True)
     own = {key: get_args(hint)[0] if get_origin(hint) is NotRequired else hint for key, hint in hints.items()}
     return {key: own[key] for key in sorted(own, key=lambda key: key != "format_version")}
@@ -65,6 +109,8 @@ def keys(kind: Any) -> dict[str, Any]:
 
 def optional_keys(kind: Any) -> set[str]:
     """The keys that may be absent."""
+    if not is_typeddict(kind):
+        return set()
     hints = get_type_hints(kind, include_extras=True)
     return {key for key, hint in hints.items() if get_origin(hint) is NotRequired}
 
@@ -74,18 +120,26 @@ def optional_keys(kind: Any) -> set[str]:
 
 def problems(value: Any, kind: Any, at: str = "document") -> Iterator[str]:
     """What in a value is not of a type: keys that are missing or too many, values of another type."""
-    if get_origin(kind) is Annotated:
-        kind = get_args(kind)[0]
+    kind = _bare(kind)
     origin, arguments = get_origin(kind), get_args(kind)
-    if is_typeddict(kind):
+    if _is_object(kind):
         yield from _of_object(value, kind, at)
     elif origin in (Union, types.UnionType):
         found = [list(problems(value, each, at)) for each in arguments]
         yield from min(found, key=len)
-    elif origin in (list, dict):
-        yield from _of_items(value, origin, arguments[-1], at)
+    elif origin in _CONTAINERS:
+        yield from _of_items(value, _CONTAINERS[origin], _item(arguments), at)
     elif not _is_of(value, kind):
         yield f"{at} is {value!r:.40}, and not {_type_text(kind)}"
+
+
+#: What JSON makes of each container.
+_CONTAINERS: Mapping[Any, type] = {list: list, tuple: list, dict: dict, Mapping: dict}
+
+
+def _item(arguments: tuple[Any, ...]) -> Any:
+    """The type of what a container holds."""
+    return arguments[0] if arguments[-1] is Ellipsis else arguments[-1]
 
 
 def _is_of(value: Any, kind: Any) -> bool:
@@ -108,7 +162,7 @@ def _of_object(value: Any, kind: Any, at: str) -> Iterator[str]:
         return
     hints = keys(kind)
     yield from (f"{at}.{key} is missing" for key in hints.keys() - value.keys() - optional_keys(kind))
-    yield from (f"{at}.{key} is not in {kind.__name__}" for key in value.keys() - hints.keys())
+    yield from (f"{at}.{key} is not in {_names()[kind]}" for key in value.keys() - hints.keys())
     for key in hints.keys() & value.keys():
         yield from problems(value[key], hints[key], f"{at}.{key}")
 
@@ -132,32 +186,32 @@ def page() -> str:
 
 
 def _room(room: types.ModuleType) -> str:
-    own = [kind for kind in vars(room).values() if is_typeddict(kind) and kind.__module__ == room.__name__]
     title = "Errors" if room is documents else (room.__doc__ or "").split(".")[0].replace("``", "`")
     text = "" if room is documents else " ".join((room.__doc__ or "").split(".", 1)[1].split())
-    shown = [
-        kind for kind in own if kind is not Document and not kind.__name__.startswith("_")
-    ]  # what others begin with
+    above = {kind for other in ROOMS[: ROOMS.index(room)] for kind in documents_in(other)}
+    own = [kind for kind, name in documents_in(room).items() if kind not in above and not name.startswith("_")]
+    shown = [kind for kind in own if kind is not Document]  # what others begin with
     return "\n".join([f"## {title}\n", *([f"{text}\n"] if text else []), *map(_kind, shown)])
 
 
 def _kind(kind: Any) -> str:
-    doc = " ".join((kind.__doc__ or "").split())
+    doc = " ".join(re.split(r"\n\n    \w+:\n", kind.__doc__ or "")[0].split())
     by = f" Printed by {PRINTED_BY[kind]}." if kind in PRINTED_BY else ""
-    rows = [f"| `{key}` | {_type_text(hint)} | {get_args(hint)[1]} |" for key, hint in keys(kind).items()]
-    return "\n".join([f"### {kind.__name__}\n", f"{doc}{by}\n", "| key | type | meaning |", "|---|---|---|", *rows, ""])
+    rows = [f"| `{key}` | {_type_text(hint)} | {get_args(hint)[-1]} |" for key, hint in keys(kind).items()]
+    return "\n".join(
+        [f"### {_names()[kind]}\n", f"{doc}{by}\n", "| key | type | meaning |", "|---|---|---|", *rows, ""]
+    )
 
 
 def _type_text(kind: Any) -> str:
-    if get_origin(kind) is Annotated:
-        kind = get_args(kind)[0]
-    origin, arguments = get_origin(kind), get_args(kind)
-    if is_typeddict(kind):
-        return f"[{kind.__name__}](#{kind.__name__.lower()})"
+    kind = _bare(kind)
+    origin, arguments = _CONTAINERS.get(get_origin(kind), get_origin(kind)), get_args(kind)
+    if _is_object(kind):
+        return f"[{_names()[kind]}](#{_names()[kind].lower()})"
     if origin in (Union, types.UnionType):
         return " or ".join(map(_type_text, arguments))
     if origin is list:
-        return f"list of {_type_text(arguments[0])}"
+        return f"list of {_type_text(_item(arguments))}"
     if origin is dict:
         values = _type_text(arguments[1])
         return f"object of ({values})" if " or " in values else f"object of {values}"

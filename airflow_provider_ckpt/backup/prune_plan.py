@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from airflow_provider_ckpt.backup.retention import Decision, RetentionPolicy
+from airflow_provider_ckpt.documents.as_document import Documented
 
 if TYPE_CHECKING:
-    from airflow_provider_ckpt.documents.backups import PrunePlanFields, PruneReceiptFields, SweepFields
+    from airflow_provider_ckpt.documents.backups import PrunePlanFields, PruneReceiptFields
 
 #: How long an object that no backup names may be that of a backup under way.
 GRACE_MS = 24 * 3_600_000
 
 
 @dataclass(frozen=True, slots=True)
-class Sweep:
-    """Objects that can be swept from one directory: their number and their bytes."""
+class Sweep(Documented):
+    """What is deleted from one directory."""
 
-    directory: str
-    objects: int
-    bytes: int
-
-    def to_dict(self) -> SweepFields:
-        """JSON-ready."""
-        return {"directory": self.directory, "objects": self.objects, "bytes": self.bytes}
+    directory: Annotated[str, "directory below the root"]
+    objects: Annotated[int, "number of objects"]
+    bytes: Annotated[int, "their size"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,14 +6,12 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import Annotated
 
 from airflow_provider_ckpt.backup.manifest import Manifest
 from airflow_provider_ckpt.backup.tags import tags_of
+from airflow_provider_ckpt.documents.as_document import Documented
 from airflow_provider_ckpt.times import calendar_time, time_text
-
-if TYPE_CHECKING:
-    from airflow_provider_ckpt.documents.backups import RetentionDecisionFields, RetentionFields
 
 #: The periods that a policy counts, and what each calls the one that a moment is in. Times are UTC.
 _PERIODS: Mapping[str, Callable[[datetime], str]] = {
@@ -25,29 +23,20 @@ _PERIODS: Mapping[str, Callable[[datetime], str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class RetentionPolicy:
+class RetentionPolicy(Documented):
     """Rules for the backups to keep, for each query by itself. A backup is kept when one rule keeps it.
-
-    Args:
-        keep_last: Number of newest backups.
-        keep_hourly: The newest of each of this many last hours that have backups; the others likewise.
-        keep_daily: Days, in UTC.
-        keep_weekly: ISO weeks.
-        keep_monthly: Months.
-        keep_tags: Every backup that has one of these tags.
-        min_redundancy: This many backups of every query are kept in any case, the newest first; at least 1.
 
     Raises:
         ValueError: A number makes no sense, a tag is not text, or there is no rule at all.
     """
 
-    keep_last: int = 0
-    keep_hourly: int = 0
-    keep_daily: int = 0
-    keep_weekly: int = 0
-    keep_monthly: int = 0
-    keep_tags: tuple[str, ...] = ()
-    min_redundancy: int = 1
+    keep_last: Annotated[int, "number of newest backups to keep of each query"] = 0
+    keep_hourly: Annotated[int, "number of last hours with backups of which the newest is kept"] = 0
+    keep_daily: Annotated[int, "days (UTC)"] = 0
+    keep_weekly: Annotated[int, "ISO weeks"] = 0
+    keep_monthly: Annotated[int, "months"] = 0
+    keep_tags: Annotated[tuple[str, ...], "tags whose backups are kept"] = ()
+    min_redundancy: Annotated[int, "number of newest backups of each query that are always kept; at least 1"] = 1
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "keep_tags", tags_of(self.keep_tags))
@@ -65,30 +54,14 @@ class RetentionPolicy:
         """How many periods of a kind (``hourly``, …) keep their newest backup."""
         return int(getattr(self, f"keep_{period}"))
 
-    def to_dict(self) -> RetentionFields:
-        """JSON-ready; the keyword arguments of a policy."""
-        return {
-            "keep_last": self.keep_last,
-            "keep_hourly": self.keep_hourly,
-            "keep_daily": self.keep_daily,
-            "keep_weekly": self.keep_weekly,
-            "keep_monthly": self.keep_monthly,
-            "keep_tags": list(self.keep_tags),
-            "min_redundancy": self.min_redundancy,
-        }
-
 
 @dataclass(frozen=True, slots=True)
-class Decision:
-    """Decision on one backup; ``reasons`` are the rules that keep it, and empty when none does."""
+class Decision(Documented):
+    """What becomes of one backup."""
 
-    backup_id: str
-    keep: bool
-    reasons: tuple[str, ...] = ()
-
-    def to_dict(self) -> RetentionDecisionFields:
-        """JSON-ready."""
-        return {"backup_id": self.backup_id, "keep": self.keep, "reasons": list(self.reasons)}
+    backup_id: Annotated[str, "the backup"]
+    keep: Annotated[bool, "whether it stays"]
+    reasons: Annotated[tuple[str, ...], "rules that keep the backup; empty when none does"] = ()
 
 
 def decide(backups: Iterable[Manifest], policy: RetentionPolicy, now_ms: int) -> tuple[Decision, ...]:

@@ -4,36 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Annotated
 
 from airflow_provider_ckpt import codec
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.offsets import file as file_offset
 from airflow_provider_ckpt.codec.source_log import FileEntry, FileSourceLog
+from airflow_provider_ckpt.documents.as_document import Documented
 from airflow_provider_ckpt.errors import CheckpointFormatError
 from airflow_provider_ckpt.storage.store import Store
 
-if TYPE_CHECKING:
-    from airflow_provider_ckpt.documents.positions import FileFields
-
 
 @dataclass(frozen=True, slots=True)
-class FileRead:
-    """A file that a source took.
+class FileRead(Documented):
+    """A file that a file source took."""
 
-    Args:
-        source_id: The source.
-        path: URI, as the log names it.
-        log_entry: The entry of the log of the source that took it.
-    """
-
-    source_id: str
-    path: str
-    log_entry: int
-
-    def to_dict(self) -> FileFields:
-        """JSON-ready."""
-        return {"source_id": self.source_id, "path": self.path, "log_entry": self.log_entry}
+    source_id: Annotated[str, "its position in the query, or its name"]
+    path: Annotated[str, "URI, as the log of the source names it"]
+    log_entry: Annotated[int, "entry of the log of the source that took it"]
 
 
 class FileLogs:

@@ -8,9 +8,9 @@ is no plan; it holds the lock of the fork, as every change does.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from dataclasses import fields as dataclass_fields
-from typing import Any
+from typing import Annotated, Any
 
 from airflow_provider_ckpt.blue_green.planned_batch import planned_batch, same_end
 from airflow_provider_ckpt.change.lock import Held, locked
@@ -22,6 +22,7 @@ from airflow_provider_ckpt.codec import Encodable, layout
 from airflow_provider_ckpt.codec.commit_log import CommitMetadata
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
+from airflow_provider_ckpt.documents.as_document import Versioned
 from airflow_provider_ckpt.errors import PlanError
 from airflow_provider_ckpt.query.sink import Sink
 from airflow_provider_ckpt.sinks.file import read_file_sink
@@ -34,28 +35,17 @@ Opened = tuple[Sink, Store | None]
 
 
 @dataclass(frozen=True, slots=True)
-class StagedRange:
-    """The batches of the live query that the first batch of the fork reads together.
+class StagedRange(Versioned):
+    """Batches of the live query that the first batch of a fork reads together; `CheckpointStageOperator` returns it."""
 
-    Args:
-        first_batch: The first of them, and the batch of the fork.
-        last_batch: The last of them, inclusive.
-        stateful: Whether the query keeps state, whose results may depend on where batches are cut.
-        offsets: Where the range ends: offset text by source id; None means a source without an offset.
-        watermark_ms: Watermark of the live query after the range, epoch milliseconds; 0 when there is none.
-        shadow_sink: The output of the fork, which had no batch when the range was staged; empty when none was given.
-    """
-
-    first_batch: int
-    last_batch: int
-    stateful: bool
-    offsets: Mapping[str, str | None]
-    watermark_ms: int
-    shadow_sink: str = ""
-
-    def to_dict(self) -> dict[str, Any]:
-        """JSON-ready; :func:`staged_of` is the way back."""
-        return asdict(self)
+    first_batch: Annotated[int, "first batch of the live query in the range, and the batch of the fork"]
+    last_batch: Annotated[int, "last batch of the live query in the range, inclusive"]
+    stateful: Annotated[bool, "whether the query keeps state"]
+    offsets: Annotated[Mapping[str, str | None], "where the range ends: offset text by source id"]
+    watermark_ms: Annotated[int, "watermark of the live query after the range; 0 when there is none"]
+    shadow_sink: Annotated[
+        str, "output of the fork, which had no batch when the range was staged; empty when not given"
+    ] = ""
 
 
 def staged_of(fields: Any) -> StagedRange:

@@ -9,13 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Annotated, Literal
 
 from airflow_provider_ckpt.codec import jvm_text
+from airflow_provider_ckpt.documents.as_document import Documented
 from airflow_provider_ckpt.query.spark_version import SparkVersion
-
-if TYPE_CHECKING:
-    from airflow_provider_ckpt.documents.findings import ConfFields
 
 SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
 COMPRESSION_CODEC = "spark.sql.streaming.stateStore.compression.codec"
@@ -26,6 +24,8 @@ _REBOUND_SINCE: SparkVersion = (4, 1)
 #: Up to here ``setSessionConf`` saw the defaults of unset session confs; since then it sees explicit values alone.
 _SEES_DEFAULTS_UNTIL: SparkVersion = (3, 5)
 
+#: ``kept``: log and session agree, or the session says nothing. ``overridden``: the log wins. ``defaulted``: the log
+#: lacks it, and a fixed value holds. ``session``: the log lacks it, and the value of the session holds.
 Outcome = Literal["kept", "overridden", "defaulted", "session"]
 
 
@@ -74,44 +74,23 @@ CATALOGUE: tuple[OnceOnlyConf, ...] = (
 
 
 @dataclass(frozen=True, slots=True)
-class ConfOutcome:
-    """Result of a restart for one once-only conf.
+class ConfOutcome(Documented):
+    """What a restart does with one once-only conf."""
 
-    Args:
-        key: Key in the offset log.
-        session_key: Key in the session; a different one for shuffle partitions from Spark 4.1.
-        log_value: Value in the log, or None.
-        deploy_value: Value that the deploy sets explicitly, or None.
-        effective: Value that the query will run with; None where Spark has none to set.
-        outcome: ``kept`` (log and session agree, or the session says nothing), ``overridden`` (the log wins),
-            ``defaulted`` (the log lacks it: a fixed value), ``session`` (the log lacks it: the session's value).
-        message: The WARN line that Spark logs, word for word, or None.
-    """
-
-    key: str
-    session_key: str
-    log_value: str | None
-    deploy_value: str | None
-    effective: str | None
-    outcome: Outcome
-    message: str | None
+    key: Annotated[str, "key of the conf in the offset log"]
+    session_key: Annotated[
+        str, "key of the conf in the Spark session; for shuffle partitions it differs from Spark 4.1 on"
+    ]
+    log_value: Annotated[str | None, "value in the offset log"]
+    deploy_value: Annotated[str | None, "value that the deploy sets"]
+    effective: Annotated[str | None, "value that Spark will use"]
+    outcome: Annotated[Outcome, "where the value that Spark uses comes from"]
+    message: Annotated[str | None, "line that Spark logs about the conf"]
 
     @property
     def ignored(self) -> bool:
         """True if the deploy sets a value that the restart will not use."""
         return self.deploy_value is not None and not _same(self.deploy_value, self.effective)
-
-    def to_dict(self) -> ConfFields:
-        """JSON-ready."""
-        return {
-            "key": self.key,
-            "session_key": self.session_key,
-            "log_value": self.log_value,
-            "deploy_value": self.deploy_value,
-            "effective": self.effective,
-            "outcome": self.outcome,
-            "message": self.message,
-        }
 
 
 def _same(deploy: str, effective: str | None) -> bool:

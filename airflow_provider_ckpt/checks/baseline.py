@@ -18,15 +18,16 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from airflow_provider_ckpt.checks.findings import SEVERITIES, Finding
 from airflow_provider_ckpt.checks.registry import RULES
 from airflow_provider_ckpt.documents import FORMAT_VERSION, is_current
+from airflow_provider_ckpt.documents.as_document import Documented
 from airflow_provider_ckpt.untrusted.bounded_json import parse_json
 
 if TYPE_CHECKING:
-    from airflow_provider_ckpt.documents.files import AcceptedFields, BaselineDocument
+    from airflow_provider_ckpt.documents.files import BaselineDocument
 
 #: Rules about how things are: they find in the next batch what they found in this one.
 MOVING = frozenset({"CKPT103", "CKPT111", "CKPT117"}) | {code for code in RULES if code.startswith("CKPT2")}
@@ -36,32 +37,16 @@ _BATCH_IN_NAME = re.compile(r"(?<![^/])(\.?)\d+(?=[^/]*\Z)")
 
 
 @dataclass(frozen=True, slots=True)
-class Fingerprint:
-    """What a finding is known by, beside its location.
+class Fingerprint(Documented):
+    """A finding that was accepted: what it is known by, beside its location."""
 
-    Args:
-        code: Its code.
-        severity: Its severity.
-        name: The file; ``*`` means the batch in findings that move.
-        batch_id: The batch, in findings that happened once.
-        about: The sentence, without batch numbers in findings that move; None where the file says it all.
-    """
-
-    code: str
-    severity: str
-    name: str | None = None
-    batch_id: int | None = None
-    about: str | None = None
-
-    def to_dict(self) -> AcceptedFields:
-        """JSON-ready."""
-        return {
-            "code": self.code,
-            "severity": self.severity,
-            "name": self.name,
-            "batch_id": self.batch_id,
-            "about": self.about,
-        }
+    code: Annotated[str, "code of the rule"]
+    severity: Annotated[str, "severity that was accepted"]
+    name: Annotated[str | None, "file; with `*` in the place of the batch when every batch shows the finding again"] = (
+        None
+    )
+    batch_id: Annotated[int | None, "batch, for a finding about one batch"] = None
+    about: Annotated[str | None, "the message; null where the file identifies the finding"] = None
 
     def digest(self, location: str) -> str:
         """A short text for the finding at a location."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, TypedDict
+from typing import Annotated, Any, Literal, TypedDict
 
 from airflow_provider_ckpt.documents import Document, ErrorFields
+from airflow_provider_ckpt.documents.as_document import DocumentOf
 from airflow_provider_ckpt.documents.findings import FindingFields
 
 
@@ -59,23 +60,10 @@ class BackupsDocument(Document):
     unreadable: Annotated[list[UnreadableBackupFields], "directories whose manifest cannot be read"]
 
 
-class OpenedStateFields(TypedDict):
-    """Rows that a Spark read from one part of the state."""
-
-    operator_id: Annotated[int, "id of the stateful operator"]
-    operator: Annotated[str, "Spark's name of the operator"]
-    part: Annotated[str, "state store, side of a join or state variable; empty when there is one store"]
-    rows: Annotated[int, "number of rows"]
+OpenedStateFields = Annotated[dict[str, Any], DocumentOf("changes.restore.rehearse", "OpenedState")]
 
 
-class RehearsalFields(TypedDict):
-    """A restore that was tried with a real Spark."""
-
-    backup_id: Annotated[str, "the backup"]
-    batch_id: Annotated[int, "latest committed batch that Spark found"]
-    spark_version: Annotated[str, "version of the Spark that opened the backup"]
-    state: Annotated[list[OpenedStateFields], "parts of the state that were read"]
-    unread: Annotated[list[int], "ids of operators without metadata, whose state was not read"]
+RehearsalFields = Annotated[dict[str, Any], DocumentOf("changes.restore.rehearse", "Rehearsal")]
 
 
 class VerifyDocument(BackupFields, Document):
@@ -87,32 +75,13 @@ class VerifyDocument(BackupFields, Document):
     rehearsal: Annotated[RehearsalFields | None, "what Spark read; null without a rehearsal"]
 
 
-class RetentionFields(TypedDict):
-    """Which backups are kept."""
-
-    keep_last: Annotated[int, "number of newest backups to keep of each query"]
-    keep_hourly: Annotated[int, "number of hours of which the newest backup is kept"]
-    keep_daily: Annotated[int, "days (UTC)"]
-    keep_weekly: Annotated[int, "ISO weeks"]
-    keep_monthly: Annotated[int, "months"]
-    keep_tags: Annotated[list[str], "tags whose backups are kept"]
-    min_redundancy: Annotated[int, "backups of each query that are always kept"]
+RetentionFields = Annotated[dict[str, Any], DocumentOf("backup.retention", "RetentionPolicy")]
 
 
-class RetentionDecisionFields(TypedDict):
-    """What becomes of one backup."""
-
-    backup_id: Annotated[str, "the backup"]
-    keep: Annotated[bool, "whether it stays"]
-    reasons: Annotated[list[str], "rules that keep the backup"]
+RetentionDecisionFields = Annotated[dict[str, Any], DocumentOf("backup.retention", "Decision")]
 
 
-class SweepFields(TypedDict):
-    """What is deleted from one directory."""
-
-    directory: Annotated[str, "directory below the root"]
-    objects: Annotated[int, "number of objects"]
-    bytes: Annotated[int, "their size"]
+SweepFields = Annotated[dict[str, Any], DocumentOf("backup.prune_plan", "Sweep")]
 
 
 class PrunePlanFields(TypedDict):

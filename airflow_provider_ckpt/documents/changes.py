@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, TypedDict
+from typing import Annotated, Any, Literal, TypedDict
 
 from airflow_provider_ckpt.documents import Document, ErrorFields
+from airflow_provider_ckpt.documents.as_document import DocumentOf
 from airflow_provider_ckpt.documents.plans import EffectText, OnSinkFields, PlannedFields
 
 
@@ -23,18 +24,7 @@ class PlanShownFields(PlannedFields):
     completes: Annotated[str, "which interrupted change this completes, in a sentence; empty for a new plan"]
 
 
-class ReceiptFields(TypedDict):
-    """What was done of a plan."""
-
-    plan_id: Annotated[str, "the plan"]
-    kind: Annotated[str, "type of change, such as `rollback`"]
-    status: Annotated[str, "`applied`, or `already_applied` when nothing was left to do"]
-    location: Annotated[str, "URI of the checkpoint"]
-    batch_id: Annotated[int, "latest committed batch now"]
-    actions: Annotated[int, "number of steps that this run has done"]
-    record: Annotated[str, "URI of the record with the removed files, or empty"]
-    started_at_ms: Annotated[int, "epoch milliseconds"]
-    finished_at_ms: Annotated[int, "epoch milliseconds"]
+ReceiptFields = Annotated[dict[str, Any], DocumentOf("change.record.receipt", "Receipt")]
 
 
 class ChangeDocument(Document):

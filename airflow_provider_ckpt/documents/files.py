@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any, NotRequired, TypedDict
 
 from airflow_provider_ckpt.documents import Document
+from airflow_provider_ckpt.documents.as_document import DocumentOf
 from airflow_provider_ckpt.documents.plans import EffectText, OnSinkFields, PlannedFields
 
 
@@ -31,31 +32,10 @@ class PlanFileDocument(Document):
     plan: Annotated[PlanFields, "the plan; its id is the digest of these bytes"]
 
 
-class BookmarkDocument(Document):
-    """A bookmark: the position of a query."""
-
-    query_id: Annotated[str | None, "id of the query"]
-    batch_id: Annotated[int | None, "latest committed batch; null before the first one"]
-    offsets: Annotated[dict[str, str | None], "end offset of each source in that batch, JSON text by source id"]
-    watermark_ms: Annotated[int | None, "watermark, epoch milliseconds"]
-    in_flight: Annotated[int | None, "batch that is planned and not committed"]
-    in_flight_offsets: Annotated[
-        dict[str, str | None], "end offset of each source in the in-flight batch, JSON text by source id"
-    ]
-    batch_timestamp_ms: Annotated[
-        int | None, "when that batch was planned, epoch milliseconds: after a rollback the same number is another batch"
-    ]
-    location: Annotated[str | None, "URI of the checkpoint; null in bookmarks of earlier versions"]
+BookmarkDocument = Annotated[dict[str, Any], DocumentOf("restart.bookmark", "Bookmark")]
 
 
-class AcceptedFields(TypedDict):
-    """A finding that was accepted."""
-
-    code: Annotated[str, "code of the rule"]
-    severity: Annotated[str, "severity that was accepted"]
-    name: Annotated[str | None, "file; with `*` in the place of the batch when every batch shows the finding again"]
-    batch_id: Annotated[int | None, "batch, for a finding about one batch"]
-    about: Annotated[str | None, "the message; null where the file identifies the finding"]
+AcceptedFields = Annotated[dict[str, Any], DocumentOf("checks.baseline", "Fingerprint")]
 
 
 class BaselineDocument(Document):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, TypedDict
+from typing import Annotated, Any, Literal, TypedDict
 
 from airflow_provider_ckpt.documents import Document, ErrorFields
+from airflow_provider_ckpt.documents.as_document import DocumentOf
 from airflow_provider_ckpt.documents.positions import LagSummaryFields, NextBatchFields
 
 
@@ -61,20 +62,7 @@ class ChecksDocument(Document):
     ]
 
 
-class ConfFields(TypedDict):
-    """What a restart does with one once-only conf."""
-
-    key: Annotated[str, "key of the conf in the offset log"]
-    session_key: Annotated[
-        str, "key of the conf in the Spark session; for shuffle partitions it differs from Spark 4.1 on"
-    ]
-    log_value: Annotated[str | None, "value in the offset log"]
-    deploy_value: Annotated[str | None, "value that the deploy sets"]
-    effective: Annotated[str | None, "value that Spark will use"]
-    outcome: Annotated[
-        Literal["kept", "overridden", "defaulted", "session"], "where the value that Spark uses comes from"
-    ]
-    message: Annotated[str | None, "line that Spark logs about the conf"]
+ConfFields = Annotated[dict[str, Any], DocumentOf("checkpoint.spark_confs", "ConfOutcome")]
 
 
 class ForecastFields(TypedDict):
@@ -122,12 +110,7 @@ class GateDocument(GateFields, Document):
     """The next restart, forecast."""
 
 
-class BatchRateFields(TypedDict):
-    """Committed batches in equal parts of a time."""
-
-    from_ms: Annotated[int, "when the oldest batch of the commit log was committed, epoch milliseconds"]
-    until_ms: Annotated[int, "when the checkpoint was listed, epoch milliseconds"]
-    batches: Annotated[list[int], "number of committed batches in each part, oldest first"]
+BatchRateFields = Annotated[dict[str, Any], DocumentOf("fleet.batch_rate", "BatchRate")]
 
 
 class FleetRowFields(TypedDict):
@@ -209,15 +192,7 @@ class EvidenceFields(TypedDict):
     findings: Annotated[list[FindingFields], "what confirms the cause; without that, the errors of the checkpoint"]
 
 
-class SignFields(TypedDict):
-    """What shows that an error is about a checkpoint."""
-
-    kind: Annotated[
-        Literal["text", "condition", "frame", "file", "finding", "record"],
-        "words that Spark alone has, its condition, the frame of its own reader that threw, a file of the checkpoint "
-        "that is named, a finding on the given checkpoint, or the record of a change by ckpt",
-    ]
-    value: Annotated[str, "the words, the name, the path or the code"]
+SignFields = Annotated[dict[str, Any], DocumentOf("explain.sign", "Sign")]
 
 
 class ExplanationFields(TypedDict):

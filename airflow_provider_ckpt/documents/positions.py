@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, TypedDict
+from typing import Annotated, Any, TypedDict
 
 from airflow_provider_ckpt.documents import Document, ErrorFields
+from airflow_provider_ckpt.documents.as_document import DocumentOf
 
 
 class SourcePositionFields(TypedDict):
@@ -15,17 +16,7 @@ class SourcePositionFields(TypedDict):
     planned_offset: Annotated[str | None, "its offset in the latest planned batch, as JSON text"]
 
 
-class PartitionLagFields(TypedDict):
-    """The lag of one partition of a Kafka topic."""
-
-    topic: Annotated[str, "name of the topic"]
-    partition: Annotated[int, "number of the partition"]
-    position: Annotated[int | None, "first offset that was not read; null for a partition that is new to the query"]
-    end: Annotated[int, "where the next record goes"]
-    unread: Annotated[int, "offsets that are left to be read; there are at most as many records"]
-    lost: Annotated[int, "offsets after the position that the broker does not have any more"]
-    age_ms: Annotated[int | None, "age of the first unread record by its timestamp, rounded up; null without `--ages`"]
-    expires_ms: Annotated[int | None, "until `retention.ms` may delete that record; null when it never does"]
+PartitionLagFields = Annotated[dict[str, Any], DocumentOf("sources.lag", "PartitionLag")]
 
 
 class ComingFields(TypedDict):
@@ -151,12 +142,7 @@ class SourceAdvanceFields(TypedDict):
     problem: Annotated[str | None, "why it cannot be counted"]
 
 
-class FileFields(TypedDict):
-    """A file that a file source took."""
-
-    source_id: Annotated[str, "its position in the query, or its name"]
-    path: Annotated[str, "URI, as the log of the source names it"]
-    log_entry: Annotated[int, "entry of the log of the source that took it"]
+FileFields = Annotated[dict[str, Any], DocumentOf("batches.read_files", "FileRead")]
 
 
 class BatchFields(TypedDict):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, TypedDict
+from typing import Annotated, Any, Literal, TypedDict
 
 from airflow_provider_ckpt.documents import Document
+from airflow_provider_ckpt.documents.as_document import DocumentOf
 from airflow_provider_ckpt.documents.backups import (
     BackupFields,
     PrunePlanFields,
@@ -185,17 +186,7 @@ class WindowsResultDocument(Document):
     watermark_ms: Annotated[int | None, "watermark of that batch, epoch milliseconds"]
 
 
-class StagedRangeDocument(Document):
-    """What `CheckpointStageOperator` returns."""
-
-    first_batch: Annotated[int, "first batch of the live query in the range, and the batch of the fork"]
-    last_batch: Annotated[int, "last batch of the live query in the range, inclusive"]
-    stateful: Annotated[bool, "whether the query keeps state"]
-    offsets: Annotated[dict[str, str | None], "where the range ends: offset text by source id"]
-    watermark_ms: Annotated[int, "watermark of the live query after the range; 0 when there is none"]
-    shadow_sink: Annotated[
-        str, "output of the fork, which had no batch when the range was staged; empty when not given"
-    ]
+StagedRangeDocument = Annotated[dict[str, Any], DocumentOf("blue_green.stage_range", "StagedRange")]
 
 
 class DifferenceFields(TypedDict):

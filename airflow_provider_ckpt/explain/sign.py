@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Annotated, Literal
 
-if TYPE_CHECKING:
-    from airflow_provider_ckpt.documents.findings import SignFields
+from airflow_provider_ckpt.documents.as_document import Documented
 
 #: ``text``: words that nothing but Spark or a connector has. ``condition``: its error condition. ``frame``: a reader of
 #: Spark threw. ``file``: the text names the file. ``finding``: a rule finds it on the given checkpoint. ``record``: a
@@ -15,17 +14,12 @@ Kind = Literal["text", "condition", "frame", "file", "finding", "record"]
 
 
 @dataclass(frozen=True, slots=True)
-class Sign:
-    """One piece of evidence.
+class Sign(Documented):
+    """What shows that an error is about a checkpoint."""
 
-    Args:
-        kind: What it is.
-        value: The words, the name, the path or the code.
-    """
-
-    kind: Kind
-    value: str
-
-    def to_dict(self) -> SignFields:
-        """JSON-ready."""
-        return {"kind": self.kind, "value": self.value}
+    kind: Annotated[
+        Kind,
+        "words that Spark alone has, its condition, the frame of its own reader that threw, a file of the "
+        "checkpoint that is named, a finding on the given checkpoint, or the record of a change by ckpt",
+    ]
+    value: Annotated[str, "the words, the name, the path or the code"]

@@ -4,32 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Annotated, Any
 
-if TYPE_CHECKING:
-    from airflow_provider_ckpt.documents.findings import BatchRateFields
+from airflow_provider_ckpt.documents.as_document import Documented
 
 #: The time is divided into so many parts.
 PARTS = 24
 
 
 @dataclass(frozen=True, slots=True)
-class BatchRate:
-    """Batches in equal parts of a time.
+class BatchRate(Documented):
+    """Committed batches in equal parts of a time."""
 
-    Args:
-        from_ms: When the oldest batch of the commit log was committed, epoch milliseconds.
-        until_ms: When the checkpoint was listed, epoch milliseconds; both by the clock of the storage.
-        batches: Committed batches in each part, oldest first.
-    """
-
-    from_ms: int
-    until_ms: int
-    batches: tuple[int, ...]
-
-    def to_dict(self) -> BatchRateFields:
-        """JSON-ready; :func:`rate_from_dict` is the way back."""
-        return {"from_ms": self.from_ms, "until_ms": self.until_ms, "batches": list(self.batches)}
+    from_ms: Annotated[int, "when the oldest batch of the commit log was committed, epoch milliseconds"]
+    until_ms: Annotated[int, "when the checkpoint was listed, epoch milliseconds"]
+    batches: Annotated[tuple[int, ...], "number of committed batches in each part, oldest first"]
 
 
 def batch_rate(commits_ms: Iterable[int], until_ms: int, parts: int = PARTS) -> BatchRate | None:

@@ -10,7 +10,6 @@ from airflow_provider_ckpt.blue_green.require_apart import require_apart
 from airflow_provider_ckpt.blue_green.require_unstarted import require_unstarted
 from airflow_provider_ckpt.blue_green.stage_range import Opened, stage_range, staged_of
 from airflow_provider_ckpt.change.open_sinks import open_sink
-from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointError, PlanError
 from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook, airflow_errors
 from airflow_provider_ckpt.lineage.datasets import Named, checkpoint
@@ -78,8 +77,7 @@ class CheckpointStageOperator(CheckpointOperator):
                     staged.first_batch,
                     staged.last_batch,
                 )
-            result: StagedRangeDocument = {"format_version": FORMAT_VERSION, **staged.to_dict()}  # type: ignore[typeddict-item]  # its fields
-            return self.tell(context, result)
+            return self.tell(context, staged.to_dict())
 
     def _require_directed(self, live: Store, fork: Store, sink: Opened | None) -> None:
         """Raise PlanError for arguments that would lead the new version to what the live query uses."""

@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from dataclasses import fields as dataclass_fields
-from typing import TYPE_CHECKING, Any
+from typing import Annotated, Any
 
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.documents import FORMAT_VERSION, is_current
+from airflow_provider_ckpt.documents.as_document import Versioned
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.untrusted.bounded_json import parse_json
 from airflow_provider_ckpt.untrusted.fields import LONGEST_NAME
-
-if TYPE_CHECKING:
-    from airflow_provider_ckpt.documents.files import BookmarkDocument
 
 _FROM_A_GATE = "Give the bookmark of a gate: the file of ckpt gate --bookmark, or gate.output['bookmark'] in a DAG."
 
@@ -24,48 +22,28 @@ Offsets = Mapping[str, str | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Bookmark:
-    """The position of a query.
+class Bookmark(Versioned):
+    """A bookmark: the position of a query."""
 
-    Args:
-        query_id: Its id, or None when the checkpoint has none.
-        batch_id: The newest committed batch, or None before the first commit.
-        offsets: Where that batch ended.
-        watermark_ms: The watermark it ran with, epoch milliseconds.
-        in_flight: The batch that was planned and not committed, or None; a restart runs it again.
-        in_flight_offsets: Where the batch in flight was to end.
-        batch_timestamp_ms: When the newest committed batch was planned, epoch milliseconds: after a rollback the same
-            number, and even the same offsets, may be of another batch. None in bookmarks of earlier versions.
-        location: Of the checkpoint, where it was then. None in bookmarks of earlier versions.
-    """
-
-    query_id: str | None
-    batch_id: int | None
-    offsets: Offsets = field(default_factory=dict)
-    watermark_ms: int | None = None
-    in_flight: int | None = None
-    in_flight_offsets: Offsets = field(default_factory=dict)
-    batch_timestamp_ms: int | None = None
-    location: str | None = None
+    query_id: Annotated[str | None, "id of the query"]
+    batch_id: Annotated[int | None, "latest committed batch; null before the first one"]
+    offsets: Annotated[Offsets, "end offset of each source in that batch, JSON text by source id"] = field(
+        default_factory=dict
+    )
+    watermark_ms: Annotated[int | None, "watermark, epoch milliseconds"] = None
+    in_flight: Annotated[int | None, "batch that is planned and not committed"] = None
+    in_flight_offsets: Annotated[
+        Offsets, "end offset of each source in the in-flight batch, JSON text by source id"
+    ] = field(default_factory=dict)
+    batch_timestamp_ms: Annotated[
+        int | None, "when that batch was planned, epoch milliseconds: after a rollback the same number is another batch"
+    ] = None
+    location: Annotated[str | None, "URI of the checkpoint; null in bookmarks of earlier versions"] = None
 
     @property
     def next_batch(self) -> int:
         """The batch that comes next."""
         return 0 if self.batch_id is None else self.batch_id + 1
-
-    def to_dict(self) -> BookmarkDocument:
-        """JSON-ready; :func:`bookmark_from_dict` is the way back."""
-        return {
-            "format_version": FORMAT_VERSION,
-            "query_id": self.query_id,
-            "batch_id": self.batch_id,
-            "offsets": dict(self.offsets),
-            "watermark_ms": self.watermark_ms,
-            "in_flight": self.in_flight,
-            "in_flight_offsets": dict(self.in_flight_offsets),
-            "batch_timestamp_ms": self.batch_timestamp_ms,
-            "location": self.location,
-        }
 
 
 def bookmark_from_dict(fields: Mapping[str, Any]) -> Bookmark:

@@ -8,61 +8,35 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from airflow_provider_ckpt.checkpoint.contents import listed_shortly
+from airflow_provider_ckpt.documents.as_document import Documented
 from airflow_provider_ckpt.sources.kafka.coming import Coming
 from airflow_provider_ckpt.sources.kafka.extent import Extent, Partition
 from airflow_provider_ckpt.sources.unread import Retention, Unread
 
 if TYPE_CHECKING:
-    from airflow_provider_ckpt.documents.positions import PartitionLagFields, SourceLagFields
+    from airflow_provider_ckpt.documents.positions import SourceLagFields
 
 #: How a note begins that matters more than the numbers.
 SPARK_STOPS = "Spark does not start, unless failOnDataLoss is false"
 
 
 @dataclass(frozen=True, slots=True)
-class PartitionLag:
-    """The lag of one partition of a topic.
+class PartitionLag(Documented):
+    """The lag of one partition of a Kafka topic."""
 
-    Args:
-        topic: The topic.
-        partition: Its number.
-        position: The first offset that was not read; None for a partition that the query does not know yet, of which it
-            reads everything.
-        end: Where the next record goes.
-        unread: Offsets from the position, or from the first that is still there, to the end; at least the number of
-            records.
-        lost: Offsets after the position that the broker has no more.
-        age_ms: The age of the first unread record, milliseconds, rounded up, as the timestamps say; where these are not
-            in order, of the newest record up to it, and the query may be further behind. None when nobody asked, or
-            they do not say.
-        expires_ms: The topic keeps the first unread record at least so much longer, milliseconds; 0 when its time is
-            up, None when nobody asked, or when age deletes nothing.
-    """
-
-    topic: str
-    partition: int
-    position: int | None
-    end: int
-    unread: int
-    lost: int = 0
-    age_ms: int | None = None
-    expires_ms: int | None = None
-
-    def to_dict(self) -> PartitionLagFields:
-        """JSON-ready."""
-        return {
-            "topic": self.topic,
-            "partition": self.partition,
-            "position": self.position,
-            "end": self.end,
-            "unread": self.unread,
-            "lost": self.lost,
-            "age_ms": self.age_ms,
-            "expires_ms": self.expires_ms,
-        }
+    topic: Annotated[str, "name of the topic"]
+    partition: Annotated[int, "number of the partition"]
+    position: Annotated[int | None, "first offset that was not read; null for a partition that is new to the query"]
+    end: Annotated[int, "where the next record goes"]
+    unread: Annotated[int, "offsets that are left to be read; there are at most as many records"]
+    lost: Annotated[int, "offsets after the position that the broker does not have any more"] = 0
+    age_ms: Annotated[
+        int | None, "age of the first unread record by its timestamp, rounded up; null without `--ages`"
+    ] = None
+    expires_ms: Annotated[int | None, "until `retention.ms` may delete that record; null when it never does"] = None
 
 
 @dataclass(frozen=True, slots=True)

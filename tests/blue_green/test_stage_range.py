@@ -40,6 +40,7 @@ def test_one_batch_is_that_of_the_live_query(live, fork):
     before, there = contents(live), contents(fork)
     staged = stage(live, fork, 3)
     assert staged.to_dict() == {
+        "format_version": 1,
         "first_batch": 3,
         "last_batch": 3,
         "stateful": False,

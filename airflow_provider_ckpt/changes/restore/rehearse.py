@@ -14,7 +14,7 @@ import tempfile
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Annotated, Any
 from urllib.parse import quote
 
 from airflow_provider_ckpt import codec
@@ -28,13 +28,11 @@ from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks.inspect import examine
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
+from airflow_provider_ckpt.documents.as_document import Documented
 from airflow_provider_ckpt.errors import BackupCorruptError, BackupError
 from airflow_provider_ckpt.sinks.effects import EFFECTS
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.untrusted.secrets import scrub
-
-if TYPE_CHECKING:
-    from airflow_provider_ckpt.documents.backups import OpenedStateFields, RehearsalFields
 
 #: What runs as a process of its own; this layer never loads Spark itself.
 PROGRAM = "airflow_provider_ckpt.spark.rehearse"
@@ -42,53 +40,24 @@ TIMEOUT_S = 3600
 
 
 @dataclass(frozen=True, slots=True)
-class OpenedState:
-    """A part of the state that Spark has read to its end.
+class OpenedState(Documented):
+    """A part of the state that Spark has read to its end."""
 
-    Args:
-        operator_id: The stateful operator.
-        operator: Spark's name of it.
-        part: The state store, side of a join, or state variable; empty when the operator has one store alone.
-        rows: How many.
-    """
-
-    operator_id: int
-    operator: str
-    part: str
-    rows: int
-
-    def to_dict(self) -> OpenedStateFields:
-        """JSON-ready."""
-        return {"operator_id": self.operator_id, "operator": self.operator, "part": self.part, "rows": self.rows}
+    operator_id: Annotated[int, "id of the stateful operator"]
+    operator: Annotated[str, "Spark's name of the operator"]
+    part: Annotated[str, "state store, side of a join or state variable; empty when there is one store"]
+    rows: Annotated[int, "number of rows"]
 
 
 @dataclass(frozen=True, slots=True)
-class Rehearsal:
-    """What a Spark found in a restored backup; both logs agree, or there is none.
+class Rehearsal(Documented):
+    """What a Spark found in a restored backup; both logs agree, or there is none."""
 
-    Args:
-        backup_id: The backup.
-        batch_id: The batch that Spark goes on from.
-        spark_version: Of the Spark that opened it.
-        state: Every part of the state.
-        unread: Operators whose state could not be read: Spark before 3.5 wrote no metadata that the reader needs.
-    """
-
-    backup_id: str
-    batch_id: int
-    spark_version: str
-    state: tuple[OpenedState, ...]
-    unread: tuple[int, ...] = ()
-
-    def to_dict(self) -> RehearsalFields:
-        """JSON-ready."""
-        return {
-            "backup_id": self.backup_id,
-            "batch_id": self.batch_id,
-            "spark_version": self.spark_version,
-            "state": [part.to_dict() for part in self.state],
-            "unread": list(self.unread),
-        }
+    backup_id: Annotated[str, "the backup"]
+    batch_id: Annotated[int, "latest committed batch that Spark found"]
+    spark_version: Annotated[str, "version of the Spark that opened the backup"]
+    state: Annotated[tuple[OpenedState, ...], "parts of the state that were read"]
+    unread: Annotated[tuple[int, ...], "ids of operators without metadata, whose state was not read"] = ()
 
 
 def rehearse(
