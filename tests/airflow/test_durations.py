@@ -73,7 +73,7 @@ def _seconds(window: Any) -> float:
 def parameters() -> Iterator[tuple[str, str]]:
     """Each parameter of ours that a timedelta may be given for."""
     for package in (operators, sensors, triggers):
-        for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             for name, item in vars(importlib.import_module(module.name)).items():
                 if inspect.isclass(item) and item.__module__ == module.name and "__init__" in vars(item):
                     given = inspect.signature(item.__init__).parameters.values()
