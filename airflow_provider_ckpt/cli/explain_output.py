@@ -134,13 +134,12 @@ def _print_unknown(unknown: tuple[Unknown, ...], location: str | None, *, after:
             times = f", {item.met.times} times" if item.met.times > 1 else ""
             _paragraph(f"Line {item.met.line}{times}: {item.message}", indent="    ")
             if item.thrown_by is not None:
-                _paragraph(f"The query's own code threw it: {item.thrown_by}.", indent="    ")
-    if not after:
-        is_told = any(item.thrown_by for item in unknown)
+                _paragraph(f"The query's own code threw it, or called what did: {item.thrown_by}.", indent="    ")
+    if not after and not (unknown and all(item.thrown_by for item in unknown)):
         place = "LOCATION" if location is None or other_name(location) else fill("{location}", {"location": location})
         _paragraph(
-            f"ckpt check {place} --deep says whether the checkpoint is whole."
-            + ("" if is_told else " When it is, the cause is the query, its data, its storage or its cluster.")
+            f"ckpt check {place} --deep says whether the checkpoint is whole. When it is, the cause is the query, its "
+            "data, its storage or its cluster."
         )
 
 

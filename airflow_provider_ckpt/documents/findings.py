@@ -228,7 +228,9 @@ class UnknownTextFields(TypedDict):
     """An exception that nothing explains."""
 
     message: Annotated[str, "its class and its message, cut"]
-    thrown_by: Annotated[str | None, "frame of the query's own code that threw it; null where none is shown"]
+    thrown_by: Annotated[
+        str | None, "frame of the query's own code that threw it, or called what did; null where none is shown"
+    ]
     line: Annotated[int, "line of the text where it was first met, from 1"]
     last_line: Annotated[int, "line where it was last met"]
     times: Annotated[int, "how often it was met"]

@@ -6,10 +6,13 @@ import builtins
 import re
 
 from airflow_provider_ckpt.explain.failure import Failure, Thrown
-from airflow_provider_ckpt.explain.origin import is_of_systems, is_within_function, reads_other_state, users_frame
+from airflow_provider_ckpt.explain.origin import is_of_systems, is_within_function, others_frame, reads_other_state
 
 #: An exception as one prints it, within a message.
-_CLASS = re.compile(r"\b((?:[A-Za-z_][\w$]*\.)*)([A-Z]\w*(?:Exception|Error|NotCompatible|AfterRestart|Interrupt))\b")
+_CLASS = re.compile(
+    r"\b((?:[A-Za-z_][\w$]*\.)*)"
+    r"([A-Z]\w*(?:Exception|Error|NotCompatible|AfterRestart|Interrupt)|(?<=: )Exception(?=:))\b"
+)
 #: Packages whose exceptions carry conditions of Spark, and of Airflow, which repeats what Spark has said.
 _CARRIERS = (
     *("org.apache.spark.", "org.sparkproject.", "io.delta.", "com.databricks.", "org.apache.iceberg.", "pyspark."),
@@ -30,12 +33,32 @@ _LOGGERS = re.compile(
     r"|Spark|State|Stream|Symmetric|Task|TransformWithState|Utils|WriteAheadLog|Yarn)\w*|airflow\w*|task|\w*_runner"
 )
 _STOPS = frozenset({"ERROR", "FATAL", "SEVERE", "CRITICAL"})
+#: Errors of Java, which have names as Python gives its exceptions; Java's other exceptions end with ``Exception``.
+_OF_JAVA = re.compile(
+    r"(?:Assertion|OutOfMemory|StackOverflow|Linkage|NoClassDefFound|NoSuchMethod|NoSuchField|AbstractMethod|IllegalAccess"
+    r"|IncompatibleClassChange|ExceptionInInitializer|UnsatisfiedLink|UnsupportedClassVersion|ClassFormat|Verify|Match"
+    r"|NotImplemented|Internal|VirtualMachine|Bootstrap|ClassCircularity|Instantiation|IO|Unknown)Error"
+)
 
 
 def is_mention(failure: Failure, thrown: Thrown) -> bool:
     """Whether a logger that is not Spark's has written the message, in a record that says of no failure."""
     is_alone = thrown is failure.chain[0] and not thrown.frames and failure.level not in (None, *_STOPS)
     return is_alone and failure.logger is not None and not _LOGGERS.fullmatch(failure.logger)
+
+
+def is_of_python(thrown: Thrown, before: str) -> bool:
+    """Whether a class of Python says some words, which Spark's JVM does not throw; PySpark's wrappers are none.
+
+    Args:
+        thrown: The exception whose text has the words.
+        before: What its text says in front of them; its message may repeat another exception there.
+    """
+    carried = [found for found in _CLASS.finditer(before) if found.start()]
+    package, name = (carried[-1][1], carried[-1][2]) if carried else (thrown.package, thrown.exception)
+    if name is None or package or _OF_JAVA.fullmatch(name) or _NAMES.match(name):
+        return False
+    return hasattr(builtins, name) or name.endswith("Error")
 
 
 def is_claim(failure: Failure, thrown: Thrown, name: str) -> bool | None:
@@ -66,7 +89,7 @@ def _is_of_users(failure: Failure, name: str, package: str) -> bool:
     if failure.is_of_python and not package.startswith(_CARRIERS):
         return True
     return any(
-        users_frame(failure.frames_of(thrown)) is not None for thrown in failure.chain if name in thrown.conditions
+        others_frame(failure.frames_of(thrown)) is not None for thrown in failure.chain if name in thrown.conditions
     )
 
 

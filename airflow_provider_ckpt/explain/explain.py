@@ -14,7 +14,7 @@ from airflow_provider_ckpt.explain.given import Given
 from airflow_provider_ckpt.explain.judge_cause import Ask, judge_causes
 from airflow_provider_ckpt.explain.log_line import parse_line
 from airflow_provider_ckpt.explain.matching import Candidates, Index, Match
-from airflow_provider_ckpt.explain.message_facts import cut, facts_of, location_in
+from airflow_provider_ckpt.explain.message_facts import cut, facts_of, location_in, stated_location
 from airflow_provider_ckpt.explain.page import Cause
 from airflow_provider_ckpt.explain.read_index import read_index
 from airflow_provider_ckpt.explain.screen import Screen, has_exception, may_be_known, may_matter
@@ -32,6 +32,8 @@ MOST_REMEMBERED = 4096
 #: What Spark writes of a checkpoint location when it starts a query.
 _STARTS = (" to store the query checkpoint", "Checkpoint root ")
 _NUMBER = re.compile(r"\d+")
+#: What Spark adds to the words of an exception of Python.
+_SQLSTATE = re.compile(r" SQLSTATE: \w{5}$")
 
 
 def explain(
@@ -202,8 +204,8 @@ class _Reading:
         root = failure.chain[-1]
         if len(failure.chain) == 1 and not (root.frames or failure.level or failure.python) and len(root.lines) < 2:
             self.dull.learn(f"{root.package}{root.exception}{': ' if root.lines else ''}{''.join(root.lines)}")
-        message = cut(": ".join(text for text in (root.exception, root.message) if text), MOST_CHARS)
-        self.named = self.named or location_in(": ".join(thrown.message for thrown in failure.chain))
+        message = cut(": ".join(text for text in (root.exception, _SQLSTATE.sub("", root.message)) if text), MOST_CHARS)
+        self.named = self.named or stated_location(": ".join(thrown.message for thrown in failure.chain))
         if known := self.unknown.get(message):
             met = Met(known.met.line, failure.line, known.met.times + 1)
             self.unknown[message] = replace(known, met=met)

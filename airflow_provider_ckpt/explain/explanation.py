@@ -255,7 +255,7 @@ class Unknown:
     Args:
         message: Its class and message, cut.
         met: Where.
-        thrown_by: The frame of the query's own code, or of its Python, that threw it; None where that is not shown.
+        thrown_by: The frame of the query's own code that threw it, or called what did; None where none is shown.
     """
 
     message: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from airflow_provider_ckpt.explain.origin import users_frame
+from airflow_provider_ckpt.explain.origin import STORAGE_PACKAGES, others_frame, own_frame, reaches_spark
 
 #: ``[CANNOT_LOAD_STATE_STORE.UNCATEGORIZED]``, ``"errorClass":"X"``, ``error class: X``, ``condition X``.
 _CONDITIONS = re.compile(
@@ -19,10 +19,15 @@ _KNOWN = re.compile(
     r"|com\.(?:microsoft|azure|google\.cloud\.hadoop|amazon|amazonaws|fasterxml)|org\.json4s|software\.amazon"
     r"|java|javax|jdk|sun|scala|py4j|pyspark"
     r"|delta|org\.rocksdb|airflow_provider_ckpt|airflow)\."
+    rf"|{'|'.join(map(re.escape, STORAGE_PACKAGES))}"
 )
 #: Other engines read the same Kafka, with the same exceptions.
 _OTHER_ENGINES = re.compile(r"org\.apache\.(?:flink|beam|storm|samza|kafka\.streams)\.")
 _OF_PYSPARK = re.compile(r"(?:^|[\\/])(?:pyspark|py4j|grpc|airflow_provider_ckpt)[\\/]")
+#: Where Python and what is installed for it lie; the query's own code does not.
+_INSTALLED = re.compile(
+    r"(?:^|[\\/])(?:site-packages|dist-packages|lib[\\/]python\d[\d.]*|python\d[\d.]*\.zip)[\\/]|^<frozen "
+)
 _STARTS = re.compile(
     r"pyspark[\\/]sql[\\/](?:connect[\\/])?streaming(?:[\\/]readwriter)?\.py:(?:start|toTable|table)\b"
 )
@@ -121,8 +126,8 @@ class Failure:
 
     @property
     def is_of_users(self) -> bool:
-        """Whether the query's own code threw the root cause, whose words Spark repeats in what it throws itself."""
-        return self.is_of_python or users_frame(self.frames_of(self.chain[-1])) is not None
+        """Whether neither Spark nor a storage threw the root cause, whose words Spark repeats in its own exception."""
+        return self.is_of_python or others_frame(self.frames_of(self.chain[-1])) is not None
 
     @property
     def is_of_function(self) -> bool:
@@ -131,10 +136,14 @@ class Failure:
 
     @property
     def thrown_by(self) -> str | None:
-        """The frame of the query's own code that threw the root cause; None where Spark did, or nothing shows it."""
+        """The frame of the query's own code that threw the root cause, or called what did; None where none is shown."""
         if self.is_of_python:
-            return self.python[-1]
-        return next((at for thrown in reversed(self.chain) if (at := users_frame(self.frames_of(thrown)))), None)
+            return next((at for at in reversed(self.python) if not _is_installed(at)), None)
+        for thrown in reversed(self.chain):
+            frames = self.frames_of(thrown)
+            if (at := own_frame(frames)) is not None or reaches_spark(frames):
+                return at
+        return None
 
     @property
     def called(self) -> tuple[str, ...]:
@@ -160,6 +169,10 @@ class Failure:
     def is_exception(self) -> bool:
         """Whether it is more than a message."""
         return any(thrown.exception is not None for thrown in self.chain)
+
+
+def _is_installed(at: str) -> bool:
+    return bool(_OF_PYSPARK.search(at) or _INSTALLED.search(at))
 
 
 def is_condition(text: str) -> bool:

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from airflow_provider_ckpt.explain.catalog import Entry
-from airflow_provider_ckpt.explain.claim import is_claim, is_mention
+from airflow_provider_ckpt.explain.claim import is_claim, is_mention, is_of_python
 from airflow_provider_ckpt.explain.failure import Failure, Thrown
 from airflow_provider_ckpt.explain.literals import literal_of
 from airflow_provider_ckpt.explain.message_facts import facts_of, file_in, first_of, same_query, stated_location
-from airflow_provider_ckpt.explain.origin import plain_frame, reaches_spark, reader_in, users_frame
+from airflow_provider_ckpt.explain.origin import READERS, others_frame, plain_frame, reaches_spark, reader_in
 from airflow_provider_ckpt.explain.page import Cause, Page
 from airflow_provider_ckpt.explain.sign import Sign
-from airflow_provider_ckpt.explain.storage_words import READERS, StorageProblem, storage_problem
+from airflow_provider_ckpt.explain.storage_words import StorageProblem, storage_problem
 
 #: Conditions that say only that something went wrong, which their cause names.
 WRAPPERS = frozenset({"STREAM_FAILED", "INTERNAL_ERROR", "FAILED_READ_FILE.NO_HINT", "TASK_WRITE_FAILED"})
@@ -215,7 +215,7 @@ class Index:
         self, whole: str, thrown: Thrown, failure: Failure, items: Iterable[Page | Entry]
     ) -> Iterator[tuple[float, Match]]:
         problem = storage_problem(whole)
-        if problem is None or failure.is_of_users:
+        if problem is None or failure.is_of_users or is_of_python(thrown, whole.partition(problem.path)[0]):
             return
         reader = reader_in(failure.frames_of(thrown), READERS)
         is_inside = _is_inside(problem, stated_location(whole))
@@ -243,12 +243,14 @@ class Index:
         own, shared = _first(item.texts, text), None
         if own is None and (shared := _first(item.told.shared_texts, text)) is None:
             return None
+        if (found := own or shared) is not None and is_of_python(thrown, text[: found.start()]):
+            return None
         readers = item.told.readers
         frames = failure.frames_of(thrown)
         told = [cause for cause in causes if _first(cause.texts, text)]
         match = Match(page, entry, None, _allowed(told or causes, failure))
         if found := own:
-            if failure.is_of_users or users_frame(frames):
+            if failure.is_of_users or others_frame(frames):
                 return None
             needed = page.frames if page else () if item.told.shared_texts else readers
             if needed and failure.frames and not _innermost(needed, failure):
@@ -284,7 +286,7 @@ def _is_at(item: Page | Entry, place: str) -> bool:
 
 def _threw(failure: Failure, frames: Sequence[str], readers: Collection[str]) -> str | Literal[False] | None:
     """The reader of Spark that threw; False where the frames show that other code did, None where they do not tell."""
-    if failure.is_of_users or users_frame(frames):
+    if failure.is_of_users or others_frame(frames):
         return False
     if reader := reader_in(frames, readers) or next((at for at in failure.called if at in readers), None):
         return reader

@@ -32,13 +32,16 @@ _CAUSED = re.compile(r"\s*(?:Caused by|Wrapped by): (.*)", re.DOTALL)
 _SUPPRESSED = re.compile(r"\s*Suppressed: ")
 _THROWN = re.compile(
     r"\s*(?:: )?(?:Exception in thread \"[^\"]*\" )?"
-    r"(?:((?:[a-z_][\w$]*\.)+)([A-Z][\w$]*)|([A-Z]\w*(?:Exception|Error)))(?:: (.*)|:?)$",
+    r"(?:((?:[a-z_][\w$]*\.)+)([A-Z][\w$]*)|((?:[A-Z]\w*)?Exception|[A-Z]\w*Error))(?:: (.*)|:?)$",
     re.DOTALL,
 )
 #: What lines of a stack trace begin with.
-_OF_TRACE = ("at ", "... ", "Suppressed: ")
+_OF_TRACE = ("at ", "... ", "Suppressed: ", "Driver stacktrace:")
 #: The exceptions of Python below which Py4J prints that of Java, behind a colon.
 _OF_PY4J = frozenset({"Py4JJavaError", "Py4JError"})
+#: The exceptions of Java in whose message a traceback of Python is.
+_OF_WORKERS = frozenset({"PythonException", "Py4JException"})
+_HAS_TRACEBACK = "Traceback (most recent call last):"
 _TRACEBACK = re.compile(
     r"\s*(?:Traceback \(most recent call last\):|JVM stacktrace:|The above exception was|During handling)"
 )
@@ -194,7 +197,8 @@ class _Reader:
         elif caused := _CAUSED.match(text):
             self._add_cause(number, caused[1])
         elif _TRACEBACK.match(text):
-            yield from self.end()
+            if not (begins.startswith(_HAS_TRACEBACK) and self._is_of_worker()):
+                yield from self.end()
             self._python = []
         elif thrown := _THROWN.match(text):
             yield from self._begin_thrown(number, line, thrown)
@@ -212,8 +216,9 @@ class _Reader:
         elif same := _SAME_FRAMES.match(text):
             if self._open is not None:
                 self._open.chain[-1].shared = int(same[1])
-        else:
-            return _SUPPRESSED.match(text) is not None
+        else:  # the frames of a task are in the message, and those of the driver go on with the stack trace
+            is_of_task = text.strip() == "Driver stacktrace:" and self._open is not None and self._open.chain[-1].frames
+            return _SUPPRESSED.match(text) is not None or bool(is_of_task)
         return True
 
     def take_quiet(self, number: int) -> Iterator[Failure]:
@@ -247,12 +252,25 @@ class _Reader:
         now = self._open
         is_of_record = now is not None and now.level is not None and not now.is_exception and not now.frames
         is_of_python = now is not None and now.chain[-1].exception in _OF_PY4J and line.text.startswith(": ")
-        if now is not None and line.level is None and (is_of_record or is_of_python) and not self._muted:
+        is_in_message = bool(self._python) and self._is_of_worker()
+        if (
+            now is not None
+            and line.level is None
+            and (is_of_record or is_of_python or is_in_message)
+            and not self._muted
+        ):
             now.chain.append(_thrown(found))
             now.python, self._python = (*now.python, *self._python), []
         else:
             yield from self._begin(number, line, _thrown(found))
         self._add_origin(found[1])
+
+    def _is_of_worker(self) -> bool:
+        """Whether a traceback of Python is, or may be, in the message of the exception that is being read."""
+        last = None if self._open is None else self._open.chain[-1]
+        if last is None or last.frames or not (last.exception or last.lines):
+            return False
+        return last.exception in _OF_WORKERS or bool(last.lines and last.lines[-1].rstrip().endswith(_HAS_TRACEBACK))
 
     def _add_frame(self, number: int, frame: str, package: str) -> None:
         if self._open is None:

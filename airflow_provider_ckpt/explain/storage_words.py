@@ -10,17 +10,6 @@ from dataclasses import dataclass
 
 from airflow_provider_ckpt.explain.message_facts import path_around, plain_addresses
 
-#: What of Spark reads and writes the files of a checkpoint and of the log of a file sink.
-READERS = frozenset(
-    {
-        *("HDFSMetadataLog", "OffsetSeqLog", "CommitLog", "StreamMetadata", "CompactibleFileStreamLog"),
-        *("FileStreamSourceLog", "FileStreamSinkLog", "HDFSBackedStateStoreProvider", "RocksDBFileManager", "RocksDB"),
-        *("FileContextBasedCheckpointFileManager", "FileSystemBasedCheckpointFileManager", "CheckpointFileManager"),
-        *("AbstractFileContextBasedCheckpointFileManager", "ChecksumCheckpointFileManager"),
-        *("OperatorStateMetadataReader", "OperatorStateMetadataV1Reader", "OperatorStateMetadataV2Reader"),
-        "StateStoreChangelogReader",
-    }
-)
 #: What is in front of the status of a request.
 _CODE = r"(?:[Cc]ode[ :=]{1,3}|, |: ?)"
 #: What is wrong, the most telling first. Each is searched in the class and the message of an exception.

@@ -223,12 +223,41 @@ def test_a_cause_that_the_checkpoint_does_not_show_is_not_told_as_one(capsys, tm
     assert "does not show this cause" in " ".join(out.split()) and "Cause:" not in out
 
 
+PARSED = 'java.lang.NumberFormatException: For input string: "N/A"\n\tat com.acme.Parse.call(Parse.java:3)\n'
+CALLED = "\tat org.apache.spark.sql.execution.streaming.sources.ForeachBatchSink.addBatch(ForeachBatchSink.scala:34)\n"
+
+
 def test_the_frame_of_the_query_that_threw_is_named(capsys):
-    trace = 'java.lang.NumberFormatException: For input string: "N/A"\n\tat com.acme.Parse.call(Parse.java:3)\n'
-    (item,) = explained(capsys, trace, code=1)["unknown"]
+    (item,) = explained(capsys, PARSED + CALLED, code=1)["unknown"]
     assert item["thrown_by"] == "com.acme.Parse.call"
-    assert run(["explain", trace]) == 1
-    assert "The query's own code threw it: com.acme.Parse.call." in capsys.readouterr().out
+    assert run(["explain", PARSED + CALLED]) == 1
+    out = capsys.readouterr().out
+    assert "The query's own code threw it, or called what did: com.acme.Parse.call." in out
+    assert "ckpt check" not in out
+
+
+@pytest.mark.parametrize("text", [PARSED, f"{PARSED}\tat com.mongodb.spark.Sink.write(Sink.java:1)\n{CALLED}"])
+def test_whose_code_threw_is_not_said_where_nothing_shows_it(capsys, text):
+    (item,) = explained(capsys, text, code=1)["unknown"]
+    assert item["thrown_by"] is None
+    assert run(["explain", text]) == 1
+    assert "own code" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("directory", ["offsets", "commits", "state"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "FileNotFoundError: [Errno 2] No such file or directory: '/data/rates/{}/2026.json'",
+        'Traceback (most recent call last):\n  File "/opt/app/orders.py", line 7, in to_cents\n    open(path)\n'
+        "FileNotFoundError: [Errno 2] No such file or directory: '/data/rates/{}/2026.json'",
+    ],
+)
+def test_a_directory_of_data_is_no_location_of_a_checkpoint(capsys, text, directory):
+    document = explained(capsys, text.format(directory), code=1)
+    assert document["location"] is None and document["explanations"] == []
+    assert run(["explain", text.format(directory)]) == 1
+    assert "/data/rates " not in capsys.readouterr().out.replace("\n", " ")
 
 
 HOLE = "[BATCH_METADATA_NOT_FOUND] Unable to find batch {}/_spark_metadata/5."

@@ -46,7 +46,7 @@ def test_no_command_has_a_location_that_ckpt_does_not_open(capsys, location):
 
 
 def test_an_unknown_exception_keeps_its_end_and_the_checkpoint_that_it_names(capsys):
-    message = f"java.lang.X: {'very long ' * 200} in s3a://lake/ck/offsets/7 because of Y"
+    message = f"java.lang.X: {'very long ' * 200} of the checkpoint location s3a://lake/ck, because of Y"
     out = shown(capsys, [message])
     assert "because of Y" in " ".join(out.split()) and "ckpt check s3a://lake/ck --deep says whether" in out
 

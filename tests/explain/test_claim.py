@@ -116,3 +116,37 @@ def test_an_exception_of_spark_is_a_cause(text):
 def test_what_is_only_possible_is_not_said_to_be_of_no_checkpoint(name):
     for text in (f"we have met [{name}] again", f"java.lang.RuntimeException: [{name}] x"):
         assert all(item.cause is not None and item.doubt for item in explain([text]).explanations)
+
+
+#: Words that only Spark has, where an exception of its JVM says them.
+WORDS = (
+    "batch 3 doesn't exist",
+    "Incomplete log file",
+    "Concurrent update to the log. Multiple streaming jobs detected for 5",
+    "Unable to find batch s3a://lake/out/_spark_metadata/4.",
+    "No such file or directory: s3a://lake/ck/state/0/7/.1.delta.3e5b7f0a-4a55-4b7e-9f0e-6d0f2ad91b8e.TID7.tmp",
+)
+
+
+@pytest.mark.parametrize("words", WORDS)
+@pytest.mark.parametrize("exception", ["ValueError", "RuntimeError", "Exception", "KeyError", "FeedError", "OSError"])
+def test_an_exception_of_python_is_none_of_sparks_jvm(exception, words):
+    for text in (f"{exception}: {words}", f"org.apache.spark.SparkException: Job aborted: {exception}: {words}"):
+        assert not explain([text]).explanations
+
+
+@pytest.mark.parametrize("words", WORDS)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "java.lang.IllegalStateException: {}",
+        "IllegalStateException: {}",
+        "AssertionError: {}",
+        "StreamingQueryException: {}",
+        "pyspark.errors.exceptions.captured.StreamingQueryException: [STREAM_FAILED] terminated with exception: {}",
+        "Py4JJavaError: An error occurred while calling o7.awaitTermination: {}",
+        "RuntimeError: retries are used up: java.lang.IllegalStateException: {}",
+    ],
+)
+def test_an_exception_of_java_or_a_wrapper_of_pyspark_may_be(text, words):
+    assert explain([text.format(words)]).explanations

@@ -212,3 +212,42 @@ def test_a_log_is_read_as_it_comes():
     """No more of it is kept than one failure: a log without an end gives its failures all the same."""
     failures = read_failures(chain.from_iterable(repeat((RECORD + JAVA).splitlines(keepends=True))))
     assert [next(failures).line for _ in range(3)] == [1, 8, 15]
+
+
+TRACEBACK = (
+    'Traceback (most recent call last):\n  File "/app/job.py", line 7, in to_cents\n    return int(text)\n'
+    "ValueError: not a number: N/A\n"
+)
+RUNNER = "\tat org.apache.spark.api.python.PythonRunner.compute(PythonRunner.scala:1)\n"
+PYTHON = f"org.apache.spark.api.python.PythonException: {TRACEBACK}\n{RUNNER}"
+TASK = f"org.apache.spark.SparkException: Job aborted: Lost task 0.3: {PYTHON}\nDriver stacktrace:\n"
+#: A failure of a function of the query, as Spark and PySpark print it around its traceback.
+WRAPPED = {
+    "worker": PYTHON,
+    "worker of Spark 4": PYTHON.replace("PythonException: T", "PythonException: [PYTHON_EXCEPTION] An exception:\nT"),
+    "task": f"{TASK}\tat org.apache.spark.scheduler.DAGScheduler.abortStage(D.scala:1)\nCaused by: {PYTHON}",
+    "record": f"26/11/23 02:14:23 ERROR Executor: Exception in task 0.0\n{PYTHON}",
+    "foreachBatch": f"pyspark.errors.StreamingQueryException: [STREAM_FAILED] Query x terminated with exception: {TRACEBACK}",
+    "JSON": json.dumps(
+        {
+            "level": "ERROR",
+            "msg": "Exception in task 0.0",
+            "exception": {
+                "class": "org.apache.spark.api.python.PythonException",
+                "msg": TRACEBACK,
+                "stacktrace": [{"class": "org.apache.spark.api.python.PythonRunner", "method": "compute"}],
+            },
+        }
+    ),
+}
+
+
+@pytest.mark.parametrize("text", WRAPPED.values(), ids=WRAPPED)
+def test_a_wrapper_and_the_exception_of_python_in_it_are_one_failure(text):
+    (item,) = explain(text.splitlines()).unknown
+    assert (item.message, item.thrown_by) == ("ValueError: not a number: N/A", "/app/job.py:to_cents")
+
+
+def test_what_spark_adds_to_an_exception_of_python_is_left_out():
+    (item,) = explain(f"{PYTHON}{PYTHON.replace('N/A', 'N/A SQLSTATE: 38000')}".splitlines()).unknown
+    assert (item.message, item.met.times) == ("ValueError: not a number: N/A", 2)

@@ -128,6 +128,7 @@ def test_a_file_of_users_is_none_of_a_checkpoint(path, words):
     assert [item for item in explain([words.format(path)]).explanations if item.is_shown] == []
 
 
+FUNCTION = "\tat org.apache.spark.sql.execution.streaming.sources.ForeachBatchSink.addBatch(ForeachBatchSink.scala:34)"
 JAVA = "java.io.FileNotFoundException: /data/ck/offsets/7 (Permission denied)\n\tat java.io.FileInputStream.open0(N)\n"
 
 
@@ -135,7 +136,7 @@ JAVA = "java.io.FileNotFoundException: /data/ck/offsets/7 (Permission denied)\n\
     ("text", "is_shown"),
     [
         (JAVA + READER, True),
-        (f"{JAVA}\tat com.acme.Job.read(Job.java:3)\n{READER}", None),
+        (f"{JAVA}\tat com.acme.Job.read(Job.java:3)\n{FUNCTION}\n{READER}", None),
         ("FileNotFoundError: [Errno 2] No such file or directory: '/data/exports/offsets/17'", None),
         (
             "[FAILED_EXECUTE_UDF] f failed due to: java.io.FileNotFoundException: File s3a://l/offsets/17 does not exist",
