@@ -26,7 +26,7 @@ _OTHER_ENGINES = re.compile(r"org\.apache\.(?:flink|beam|storm|samza|kafka\.stre
 _OF_PYSPARK = re.compile(r"(?:^|[\\/])(?:pyspark|py4j|grpc|airflow_provider_ckpt)[\\/]")
 #: Where Python and what is installed for it lie; the query's own code does not.
 _INSTALLED = re.compile(
-    r"(?:^|[\\/])(?:site-packages|dist-packages|lib[\\/]python\d[\d.]*|python\d[\d.]*\.zip)[\\/]|^<frozen "
+    r"(?:^|[\\/])(?:site-packages|dist-packages|lib[\\/]python\d[\d.]*|python\d[\d.]*\.zip)[\\/]|^<\w+ importlib\."
 )
 _STARTS = re.compile(
     r"pyspark[\\/]sql[\\/](?:connect[\\/])?streaming(?:[\\/]readwriter)?\.py:(?:start|toTable|table)\b"
