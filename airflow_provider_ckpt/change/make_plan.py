@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Self
+from functools import cached_property
+from typing import ClassVar
 
+from airflow_provider_ckpt.change.fit_sink import FittedSink, fit_sink
 from airflow_provider_ckpt.change.judge_start import judge_start
 from airflow_provider_ckpt.change.kinds import Kind
 from airflow_provider_ckpt.change.lock import lock_warnings
@@ -22,6 +24,31 @@ from airflow_provider_ckpt.checkpoint.read_unmoved import read_unmoved
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.errors import PlanError
 from airflow_provider_ckpt.storage.store import Store
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a change is decided by.
+
+    Args:
+        stores: Where it is made.
+        view: The checkpoint as it is now.
+        said: What was said beside the target.
+    """
+
+    stores: Stores
+    view: CheckpointView
+    said: Said
+
+    @property
+    def checkpoint(self) -> Store:
+        """Where the checkpoint is."""
+        return self.stores.checkpoint
+
+    @cached_property
+    def sink(self) -> FittedSink:
+        """The sink, read when it is asked for. Raises PlanError when it is not that of the query."""
+        return fit_sink(self.stores, self.view, self.said.sink, self.view.latest_committed or 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,8 +66,8 @@ class Request(ABC):
 
     @classmethod
     @abstractmethod
-    def of(cls, plan: Plan, stores: Stores) -> Self:
-        """The request that a plan was made for. Raises PlanError when it cannot be told from the plan."""
+    def of(cls, plan: Plan, stores: Stores) -> Request:
+        """What asks for the same as a plan. Raises PlanError when it cannot be told from the plan."""
 
     @abstractmethod
     def is_met_by(self, plan: Plan) -> bool:
@@ -55,12 +82,12 @@ class Request(ABC):
         return observe_whole(stores.checkpoint)
 
     @abstractmethod
-    def decide(self, stores: Stores, view: CheckpointView) -> Plan:
-        """The plan for a checkpoint. Raises PlanError when there is none."""
+    def decide(self, seen: Seen) -> Plan:
+        """The plan for what is there. Raises PlanError when there is none."""
 
-    def judge(self, plan: Plan, stores: Stores, view: CheckpointView) -> Plan:
+    def judge(self, plan: Plan, seen: Seen) -> Plan:
         """The plan with what stops Spark before it and after it. Raises PlanError when something would do so anew."""
-        return judge_start(plan, view, stores.checkpoint)
+        return judge_start(plan, seen.view, seen.checkpoint)
 
 
 def find_or_make(request: Request, stores: Stores) -> Plan:
@@ -82,8 +109,8 @@ def find_or_make(request: Request, stores: Stores) -> Plan:
 
 def make_anew(request: Request, stores: Stores) -> Plan:
     """The plan that is right now. Raises PlanError."""
-    view = request.observe(stores)
-    plan = request.judge(request.decide(stores, view), stores, view)
+    seen = Seen(stores, request.observe(stores), request.said)
+    plan = request.judge(request.decide(seen), seen)
     return replace(plan, warnings=(*plan.warnings, *lock_warnings(stores.checkpoint)))
 
 
@@ -124,9 +151,9 @@ def observe_without_flight(checkpoint: Store) -> CheckpointView:
     return observe_whole(checkpoint, view.latest_committed)
 
 
-def refuse_unfinished(view: CheckpointView) -> None:
-    """Raise PlanError for a checkpoint in the midst of a repartition."""
-    if view.unfinished_repartition is not None:
+def refuse_unfinished(view: CheckpointView, *, is_control: bool = False) -> None:
+    """Raise PlanError for a checkpoint in the midst of a repartition, or where it is known to be ``is_control``."""
+    if view.unfinished_repartition is not None or is_control:
         raise PlanError(
             f"batch {view.in_flight} is a repartition that was not finished.",
             location=view.location,

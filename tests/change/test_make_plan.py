@@ -9,11 +9,10 @@ from typing import Any, ClassVar, Self
 import pytest
 
 from airflow_provider_ckpt.change.kinds import Kind
-from airflow_provider_ckpt.change.make_plan import Request, find_or_make, observe_without_flight
+from airflow_provider_ckpt.change.make_plan import Request, Seen, find_or_make, observe_without_flight
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.record import journal
-from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.closing import CLOSING
 from airflow_provider_ckpt.errors import CheckpointClosedError, PlanError
@@ -39,8 +38,10 @@ class Touch(Request):
     def is_done(self, record: journal.Record, stores: Stores) -> bool:
         return self.is_wanted_once
 
-    def decide(self, stores: Stores, view: CheckpointView) -> Plan:
-        return replace(RESET, location=view.location, batch_id=self.batch_id, planned_at_ms=2, actions=(), warnings=())
+    def decide(self, seen: Seen) -> Plan:
+        return replace(
+            RESET, location=seen.view.location, batch_id=self.batch_id, planned_at_ms=2, actions=(), warnings=()
+        )
 
 
 @pytest.fixture

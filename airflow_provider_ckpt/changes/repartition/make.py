@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
-from airflow_provider_ckpt.change.fit_sink import fit_sink
 from airflow_provider_ckpt.change.kinds import Kind
-from airflow_provider_ckpt.change.make_plan import Request, find_or_make, refuse_unchangeable
+from airflow_provider_ckpt.change.make_plan import Request, Seen, find_or_make, refuse_unchangeable
 from airflow_provider_ckpt.change.open_sinks import sink_of
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
@@ -74,14 +73,14 @@ class Repartitioning(Request):
         refuse_unchangeable(checkpoint, view)
         return view
 
-    def decide(self, stores: Stores, view: CheckpointView) -> Plan:
+    def decide(self, seen: Seen) -> Plan:
         """One step of Spark's, and one more for the log of a file sink."""
-        require_repartitionable(view, self.partitions, frozenset(_keyless(stores.checkpoint, view)))
-        sink = fit_sink(stores, view, self.said.sink, view.latest_committed or 0)
-        effect = repartition_effect(sink.marker, (view.latest_committed or 0) + 1)
-        return plan_repartition(view, self.partitions, now_ms(), sink.named(effect), view.sink)
+        view = seen.view
+        require_repartitionable(view, self.partitions, frozenset(_keyless(seen.checkpoint, view)))
+        effect = repartition_effect(seen.sink.marker, (view.latest_committed or 0) + 1)
+        return plan_repartition(view, self.partitions, now_ms(), seen.sink.named(effect), view.sink)
 
-    def judge(self, plan: Plan, stores: Stores, view: CheckpointView) -> Plan:
+    def judge(self, plan: Plan, seen: Seen) -> Plan:
         """What Spark leaves is judged when it has done it."""
         return plan
 

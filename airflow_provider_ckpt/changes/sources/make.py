@@ -1,21 +1,28 @@
-"""Making the plans of changes of sources: observe, refuse, read what is moved, and find what was begun before."""
+"""Making the plans of changes of sources, and carrying them out: what goes is saved, what moves is copied first."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from shlex import quote
+from typing import ClassVar, Self
 
 from airflow_provider_ckpt.change.actions import Replace
+from airflow_provider_ckpt.change.executor import InPlace
 from airflow_provider_ckpt.change.fenced import with_fence
-from airflow_provider_ckpt.change.fit_sink import require_fit
 from airflow_provider_ckpt.change.judge_start import judge_start
-from airflow_provider_ckpt.change.lock import lock_warnings
+from airflow_provider_ckpt.change.kinds import Kind
+from airflow_provider_ckpt.change.make_plan import (
+    Request,
+    Seen,
+    find_or_make,
+    observe_without_flight,
+    refuse_unfinished,
+)
 from airflow_provider_ckpt.change.open_sinks import sink_of
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
-from airflow_provider_ckpt.change.record.find_done import find_applied
-from airflow_provider_ckpt.change.record.journal import history
-from airflow_provider_ckpt.change.record.resume import Said, find_interrupted
+from airflow_provider_ckpt.change.record.journal import Record
+from airflow_provider_ckpt.change.record.resume import Said
 from airflow_provider_ckpt.changes.fence.make import required_fence
 from airflow_provider_ckpt.changes.sources.directories import Sum, in_the_way, to_sum
 from airflow_provider_ckpt.changes.sources.entries import ids_of, require_complete, require_known
@@ -25,9 +32,6 @@ from airflow_provider_ckpt.changes.sources.plan import batches_read, entries_rea
 from airflow_provider_ckpt.changes.sources.request import SourceChange, change_of_key
 from airflow_provider_ckpt.changes.sources.sink_effect import effect_of
 from airflow_provider_ckpt.changes.sources.state import require_kept_state
-from airflow_provider_ckpt.checkpoint.find_flows import refuse_replaced
-from airflow_provider_ckpt.checkpoint.observe import observe, refuse_closed, refuse_links
-from airflow_provider_ckpt.checkpoint.read_unmoved import read_unmoved
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.codec import layout
@@ -38,8 +42,6 @@ from airflow_provider_ckpt.query.source import Source
 from airflow_provider_ckpt.restart.real_time import REAL_TIME, trigger_of
 from airflow_provider_ckpt.restart.sources import SOURCE_EVOLUTION
 from airflow_provider_ckpt.restart.steps import start
-from airflow_provider_ckpt.sinks.effects import SinkEffect
-from airflow_provider_ckpt.sinks.read_marker import read_marker
 from airflow_provider_ckpt.untrusted.fields import require_flag
 
 
@@ -66,85 +68,104 @@ def make_source_change(
         CheckpointMovedError: The query is running, and removes what was just listed.
     """
     require_flag("fenced", fenced)
-    said = Said(sink, trigger)
-    if (begun := find_interrupted(stores, "sources", lambda plan: plan.asked == change.key, said)) is not None:
-        return begun
-    plan = read_unmoved(lambda: _fresh(stores, change, sink, trigger or ""), stores.checkpoint, stores.sink)
-    return with_fence(plan, required_fence(stores)) if fenced and find_applied(plan, stores) is None else plan
+    return find_or_make(Continuing(change, said=Said(sink, trigger), fenced=fenced), stores)
 
 
-def make_source_change_again(plan: Plan, stores: Stores) -> Plan:
-    """The same change as it would be planned now in the place of one that was not begun yet. Raises PlanError."""
-    try:
-        change = change_of_key(plan.asked)
-    except ValueError as error:
-        raise PlanError(f"not a plan: {error}.", location=plan.location) from None
-    again = _fresh(stores, change, sink_of(plan), plan.trigger)
-    return again if plan.fence is None else with_fence(again, required_fence(stores))
+@dataclass(frozen=True, slots=True)
+class Continuing(Request):
+    """What each source of the next query continues."""
 
+    kind: ClassVar[Kind] = "sources"
+    change: SourceChange
 
-def _fresh(stores: Stores, change: SourceChange, sink: Sink | None, trigger: str) -> Plan:
-    view = observed(stores)
-    entries = entries_read(view)
-    if (done := _done_before(stores, view, change)) is not None:
-        return done
-    ids = ids_of(entry for _, entry in entries)
-    require_known(entries, view.location)
-    require_complete(change, ids, view.location)
-    operators = find_operators(stores.checkpoint, view)
-    require_kept_state(change, ids, operators, view.location)
-    trigger = trigger_of(trigger or None, operators.names or ())
-    require_movable(stores.checkpoint, view, change)
-    if (name := in_the_way(view.objects, view.folders, change)) is not None:
-        raise PlanError(
-            "this is in the way of what a source keeps.",
-            location=view.location,
-            name=name,
-            hint="Nothing was done. Move it out of the checkpoint.",
+    @classmethod
+    def of(cls, plan: Plan, stores: Stores) -> Self:
+        """The same change."""
+        try:
+            change = change_of_key(plan.asked)
+        except ValueError as error:
+            raise PlanError(f"not a plan: {error}.", location=plan.location) from None
+        return cls(change, said=Said(sink_of(plan), plan.trigger), fenced=plan.fence is not None)
+
+    def is_met_by(self, plan: Plan) -> bool:
+        """The plan keeps what was asked for."""
+        return plan.asked == self.change.key
+
+    def is_done(self, record: Record, stores: Stores) -> bool:
+        """Until the query has run: sources do not change places once more."""
+        plan, view = record.plan, self.observe(stores)
+        entries = {action.name: action.data for action in plan.actions if isinstance(action, Replace)}
+        newest = view.offset_seq(view.latest_planned or 0).encode().decode()
+        is_last = plan.last_kept == view.latest_planned
+        return is_last and entries.get(layout.offset_entry(view.latest_planned or 0), newest) == newest
+
+    def observe(self, stores: Stores) -> CheckpointView:
+        """The whole checkpoint with the entries that a restart reads. Raises PlanError when they cannot be changed."""
+        view = observe_without_flight(stores.checkpoint)
+        _refuse_unreadable(view)
+        return view
+
+    def decide(self, seen: Seen) -> Plan:
+        """Entries and directories of sources get other names, and what is left over goes."""
+        view, checkpoint, change = seen.view, seen.checkpoint, self.change
+        entries = entries_read(view)
+        ids = ids_of(entry for _, entry in entries)
+        require_known(entries, view.location)
+        require_complete(change, ids, view.location)
+        operators = find_operators(checkpoint, view)
+        require_kept_state(change, ids, operators, view.location)
+        trigger = trigger_of(self.said.trigger, operators.names or ())
+        require_movable(checkpoint, view, change)
+        if (name := in_the_way(view.objects, view.folders, change)) is not None:
+            raise PlanError(
+                "this is in the way of what a source keeps.",
+                location=view.location,
+                name=name,
+                hint="Nothing was done. Move it out of the checkpoint.",
+            )
+        sums: dict[str, Sum] = {name: checkpoint.sha256(name) for name in to_sum(view.objects, change)}
+        effect = seen.sink.named(effect_of(view, change, seen.sink.marker, real_time=trigger == REAL_TIME))
+        return replace(plan_change(view, change, sums, now_ms(), (effect,), operators), trigger=trigger)
+
+    def judge(self, plan: Plan, seen: Seen) -> Plan:
+        """Judged by what its query finds; what a query with async progress tracking alone does is a warning."""
+        view, checkpoint, change = seen.view, seen.checkpoint, self.change
+        names = tuple(Source(new) for new, _ in change.continued)
+        deploy = DeploySpec(confs={SOURCE_EVOLUTION: "true"} if change.named else {}, sources=names)
+        plan = judge_start(plan, view, checkpoint, lambda copy: (checkpoint, copy.source), deploy=deploy)
+        gaps = [found for found in start(view, DeploySpec(async_progress=False)) if found.spark_error]
+        told = tuple(
+            f"Entries are missing ({found.name}), so Spark starts from this checkpoint, before the change and after "
+            "it, only a query with async progress tracking."
+            for found in gaps[:1]
+            if not any(found.spark_error for found in start(view, DeploySpec()))
         )
-    sums: dict[str, Sum] = {name: stores.checkpoint.sha256(name) for name in to_sum(view.objects, change)}
-    effect = _judge_sink(stores, view, change, sink, real_time=trigger == REAL_TIME)
-    plan = plan_change(view, change, sums, now_ms(), (effect,), operators)
-    plan = _judged(stores, replace(plan, trigger=trigger), view, change)
-    return replace(plan, warnings=(*plan.warnings, *lock_warnings(stores.checkpoint)))
+        plan = replace(plan, warnings=(*plan.warnings, *told))
+        return with_fence(plan, required_fence(seen.stores)) if self.fenced else plan
 
 
-def _done_before(stores: Stores, view: CheckpointView, change: SourceChange) -> Plan | None:
-    """The same change, carried out: who runs the command again does not want sources to change places once more.
+class Executor(InPlace):
+    """Closes the checkpoint, gives entries and directories to other sources, and opens it again."""
 
-    None once the query has run since.
-    """
-    done = [record for record in history(stores.checkpoint, stores.undo) if record.state in ("applied", "undone")]
-    if not done or done[-1].state != "applied" or done[-1].plan.asked != change.key:
-        return None
-    plan = done[-1].plan
-    entries = {action.name: action.data for action in plan.actions if isinstance(action, Replace)}
-    newest = view.offset_seq(view.latest_planned or 0).encode().decode()
-    is_last = plan.last_kept == view.latest_planned
-    return plan if is_last and entries.get(layout.offset_entry(view.latest_planned or 0), newest) == newest else None
+    request = Continuing
+
+    def finish(self, by: str, at_ms: int) -> None:
+        """No empty directory is kept of a source that is no more."""
+        super().finish(by, at_ms)
+        kept = {new for new, _ in change_of_key(self.plan.asked).continued}
+        emptied = {name.split("/")[1] for name in self.plan.deletes() if name.startswith(f"{layout.SOURCES}/")}
+        for source_id in sorted(emptied - kept):
+            self.stores.checkpoint.remove_empty(f"{layout.SOURCES}/{source_id}")
 
 
-def observed(stores: Stores) -> CheckpointView:
-    """The whole checkpoint with the entries that a restart reads. Raises PlanError when they cannot be changed."""
-    view = observe(stores.checkpoint, deep=True)
-    if view.latest_committed is not None and view.latest_committed != view.latest_planned:
-        view = observe(stores.checkpoint, deep=True, batch_id=view.latest_committed)
-    refuse_replaced(stores.checkpoint)
-    refuse_links(view)
-    refuse_closed(view)
+def _refuse_unreadable(view: CheckpointView) -> None:
     if not batches_read(view):
         raise PlanError(
             "no batch is planned, so there is no source to continue.",
             location=view.location,
             hint="Nothing was done. Start the query as it is to be: it begins with its first batch.",
         )
-    if view.unfinished_repartition is not None or _is_control(view):
-        raise PlanError(
-            f"batch {view.in_flight} is a repartition that was not finished.",
-            location=view.location,
-            batch_id=view.in_flight,
-            hint="Nothing was done. Finish it (ckpt repartition), or take it back (ckpt undo).",
-        )
+    refuse_unfinished(view, is_control=_is_control(view))
     for batch_id in batches_read(view):
         if (error := view.damaged.get(layout.offset_entry(batch_id))) is not None:
             raise PlanError(
@@ -155,38 +176,9 @@ def observed(stores: Stores) -> CheckpointView:
                 batch_id=batch_id,
                 hint=f"Nothing was done. See what helps: ckpt check --deep {quote(view.location)}",
             )
-    return view
 
 
 def _is_control(view: CheckpointView) -> bool:
     """Whether the batch in flight is one of an operation, not of the query."""
     entry = view.readable_offset_seq(view.in_flight)
     return entry is not None and entry.metadata is not None and entry.metadata.control is not None
-
-
-def _judged(stores: Stores, plan: Plan, view: CheckpointView, change: SourceChange) -> Plan:
-    """The plan, judged by what its query finds; what a query with async progress tracking alone does is a warning."""
-    names = tuple(Source(new) for new, _ in change.continued)
-    deploy = DeploySpec(confs={SOURCE_EVOLUTION: "true"} if change.named else {}, sources=names)
-    checkpoint = stores.checkpoint
-    plan = judge_start(plan, view, checkpoint, lambda copy: (checkpoint, copy.source), deploy=deploy)
-    gaps = [found for found in start(view, DeploySpec(async_progress=False)) if found.spark_error]
-    told = tuple(
-        f"Entries are missing ({found.name}), so Spark starts from this checkpoint, before the change and after it, "
-        "only a query with async progress tracking."
-        for found in gaps[:1]
-        if not any(found.spark_error for found in start(view, DeploySpec()))
-    )
-    return replace(plan, warnings=(*plan.warnings, *told))
-
-
-def _judge_sink(
-    stores: Stores, view: CheckpointView, change: SourceChange, sink: Sink | None, *, real_time: bool
-) -> SinkEffect:
-    """What becomes of the sink."""
-    declared = sink or (Sink("file", stores.sink.location) if stores.sink else Sink(""))
-    store = stores.sink if declared.directory else None
-    marker = read_marker(declared, store, view.query_id, view.latest_committed or 0)
-    require_fit(stores.checkpoint, stores.undo, view, declared, store, marker)
-    effect = effect_of(view, change, marker, real_time=real_time)
-    return replace(effect, sink=declared.at(store).name)

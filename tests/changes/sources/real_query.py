@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from airflow_provider_ckpt.change.apply import apply
+from airflow_provider_ckpt.change.make_plan import observe_without_flight
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.changes.sources.find_operators import find_operators
-from airflow_provider_ckpt.changes.sources.make import make_source_change, observed
+from airflow_provider_ckpt.changes.sources.make import make_source_change
 from airflow_provider_ckpt.changes.sources.request import parse_change
 from airflow_provider_ckpt.errors import PlanError
 from airflow_provider_ckpt.storage.store import Store
@@ -215,7 +216,7 @@ class RealQuery:
         stores = Stores(Store.open(str(self.checkpoint)))
         continued = [word for option, word in _pairs(self.case.words) if option == "--as"]
         dropped = [word for option, word in _pairs(self.case.words) if option == "--drop"]
-        operators = find_operators(stores.checkpoint, observed(stores)).names
+        operators = find_operators(stores.checkpoint, observe_without_flight(stores.checkpoint)).names
         change = parse_change(continued, dropped, operators or None)
         try:
             plan = make_source_change(stores, change)
