@@ -105,7 +105,7 @@ KINDS: Mapping[Kind, Rules] = {
         requires=(SameQuery, LatestCommitted, LatestPlanned, KeptObjects, WriterStopped),
         may_require=(Fenced,),
         steps=(Close, Delete, Replace, Open),
-        executor="changes.reset.reset",
+        executor="changes.reset.make",
         can_be_undone=True,
     ),
     "salvage": Rules(

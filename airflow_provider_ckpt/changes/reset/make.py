@@ -1,27 +1,32 @@
-"""Making the plans of resets: observe, refuse, find where the source goes, and find what was begun before."""
+"""Making the plans of resets: find where the source goes, and what becomes of what it reads again or leaves out."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, product
 from shlex import quote
+from typing import ClassVar
 
-from airflow_provider_ckpt.change.fit_sink import require_fit
+from airflow_provider_ckpt.change.executor import InPlace
 from airflow_provider_ckpt.change.judge_start import judge_start
-from airflow_provider_ckpt.change.lock import lock_warnings
+from airflow_provider_ckpt.change.kinds import Kind
+from airflow_provider_ckpt.change.make_plan import (
+    Request,
+    Seen,
+    find_or_make,
+    observe_without_flight,
+    refuse_unfinished,
+)
 from airflow_provider_ckpt.change.open_sinks import sink_of
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
-from airflow_provider_ckpt.change.record.journal import history
-from airflow_provider_ckpt.change.record.resume import Said, find_interrupted
+from airflow_provider_ckpt.change.record.journal import Record
+from airflow_provider_ckpt.change.record.resume import Said
 from airflow_provider_ckpt.changes.fence.make import required_fence
 from airflow_provider_ckpt.changes.reset.plan import late_before, moves_of, plan_reset
-from airflow_provider_ckpt.checkpoint.find_flows import refuse_replaced
-from airflow_provider_ckpt.checkpoint.observe import observe, refuse_closed, refuse_links
-from airflow_provider_ckpt.checkpoint.read_unmoved import read_unmoved
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.codec import layout
@@ -32,7 +37,6 @@ from airflow_provider_ckpt.query.sink import Sink
 from airflow_provider_ckpt.restart.real_time import REAL_TIME, trigger_of
 from airflow_provider_ckpt.sinks.change_effects import reset_effects
 from airflow_provider_ckpt.sinks.effects import SinkEffect
-from airflow_provider_ckpt.sinks.read_marker import read_marker
 from airflow_provider_ckpt.sources.kafka.extent import offsets_of
 from airflow_provider_ckpt.sources.kafka.kafka_csv import write_csv
 from airflow_provider_ckpt.sources.move import UNKNOWN_PART, Aim, Counted, Move
@@ -70,65 +74,48 @@ def make_reset(
     """
     require_flag("state_sees_rows_again", state_sees_rows_again)
     require_flag("fenced", fenced)
-    asked = _Asked(source_id, aim)
-    if (begun := find_interrupted(stores, "reset", asked.is_by, Said(sink, trigger))) is not None:
-        return begun
-    return read_unmoved(
-        lambda: _fresh_reset(
-            stores, asked, sink, trigger, asks_anew, again_is_fine=state_sees_rows_again, fenced=fenced
-        ),
-        stores.checkpoint,
-        stores.sink,
-    )
-
-
-def _fresh_reset(
-    stores: Stores,
-    asked: _Asked,
-    sink: Sink | None,
-    trigger: str | None,
-    asks_anew: Callable[[str], bool],
-    *,
-    again_is_fine: bool,
-    fenced: bool,
-) -> Plan:
-    source_id, aim = asked.source_id, asked.aim
-    view, batch_id = _observed(stores)
-    if aim.is_relative and (done := _done_before(stores, view, asked, asks_anew)) is not None:
-        return done
-    initials = _initials(stores, view)
-    initial = SourceOffset(initials[source_id].decode(errors="replace")) if source_id in initials else None
-    committed, planned, warnings = _offsets_of(view, batch_id, source_id)
-    with located(view.location):
-        move = aim.move(source_id, committed, planned, initial)
-    move = replace(move, warnings=(*warnings, *move.warnings), notes=(asked.text, *move.notes))
-    if view.stateful and (again := move.again or move.perhaps) and not again_is_fine:
-        late = late_before(view)
-        but = f", but for rows that are before its watermark ({late}), which it would drop as late" if late else ""
-        raise PlanError(
-            f"the query has state, which a reset does not move: it would count {again} a second time{but}.",
-            location=view.location,
-            batch_id=batch_id,
-            hint="Nothing was done. A rollback takes the state and the watermark back as well (ckpt rollback). To move "
-            "the source all the same, add --state-will-see-rows-again (in a DAG: state_will_see_rows_again=True).",
-        )
-    trigger = trigger_of(trigger, view.operator_names)
-    plan = _plan(stores, view, [move], sink, initials, trigger, fenced=fenced)
-    otherwise = f"Start the query, let it commit batch {view.in_flight} and stop it; then run the same command again."
-    return judge_start(
-        replace(plan, asked=asked.digest),
-        view,
-        stores.checkpoint,
-        hint=otherwise if view.in_flight is not None else "",
-    )
+    said = Said(sink, trigger)
+    return find_or_make(Reset(source_id, aim, state_sees_rows_again, asks_anew, said=said, fenced=fenced), stores)
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
-    """What somebody has asked for: which source goes where."""
+class _Moving(Request):
+    """What moves sources, however it finds where to."""
+
+    kind: ClassVar[Kind] = "reset"
+
+    @classmethod
+    def of(cls, plan: Plan, stores: Stores) -> Request:
+        """The offsets that a plan has."""
+        return ResetAgain(plan, said=Said(sink_of(plan), plan.trigger), fenced=plan.fence is not None)
+
+    def observe(self, stores: Stores) -> CheckpointView:
+        """The whole checkpoint. Raises PlanError when no source of it can be moved."""
+        view = observe_without_flight(stores.checkpoint)
+        _refuse_unmovable(view)
+        return view
+
+    def judge(self, plan: Plan, seen: Seen) -> Plan:
+        """Without the batch in flight, where a start could let that be committed."""
+        batch = seen.view.in_flight
+        hint = f"Start the query, let it commit batch {batch} and stop it; then run the same command again."
+        return judge_start(plan, seen.view, seen.checkpoint, hint="" if batch is None else hint)
+
+    def _plan(self, seen: Seen, moves: Sequence[Move], trigger: str) -> Plan:
+        fence = required_fence(seen.stores) if self.fenced else None
+        effects = _effects(seen, moves, real_time=trigger == REAL_TIME, fenced=self.fenced)
+        plan = plan_reset(seen.view, moves, now_ms(), effects, _initials(seen), fence)
+        return replace(plan, trigger=trigger)
+
+
+@dataclass(frozen=True, slots=True)
+class Reset(_Moving):
+    """Which source goes where; see :func:`make_reset`."""
 
     source_id: str
     aim: Aim
+    state_sees_rows_again: bool
+    asks_anew: Callable[[str], bool]
 
     @property
     def text(self) -> str:
@@ -140,55 +127,67 @@ class _Asked:
         """What a plan keeps of it."""
         return hashlib.sha256(json.dumps([self.source_id, self.aim.key]).encode()).hexdigest()[:16]
 
-    def is_by(self, plan: Plan) -> bool:
-        """Whether a plan does that. One of an earlier version says so in its first note alone."""
+    def is_met_by(self, plan: Plan) -> bool:
+        """A plan keeps a digest; one of an earlier version says so in its first note alone."""
         return plan.asked == self.digest if plan.asked else plan.notes[:1] == (self.text,)
 
+    def is_done(self, record: Record, stores: Stores) -> bool:
+        """A relative move, until the query has run or another one asks: nobody wants to go further."""
+        if not self.aim.is_relative or self.asks_anew(record.by):
+            return False
+        view = self.observe(stores)
+        return view.latest_planned == record.plan.batch_id and not moves_of(record.plan, view)
 
-def _declared(stores: Stores, sink: Sink | None) -> Sink:
-    """The sink that was said, a file sink when there is only its place; of no kind when nothing was said."""
-    return sink or (Sink("file", stores.sink.location) if stores.sink else Sink(""))
+    def decide(self, seen: Seen) -> Plan:
+        """Ask what the source reads from where it goes to."""
+        view, initial = seen.view, _initials(seen).get(self.source_id)
+        committed, planned, warnings = _offsets_of(view, self.source_id)
+        with located(view.location):
+            first = None if initial is None else SourceOffset(initial.decode(errors="replace"))
+            move = self.aim.move(self.source_id, committed, planned, first)
+        move = replace(move, warnings=(*warnings, *move.warnings), notes=(self.text, *move.notes))
+        if view.stateful and not self.state_sees_rows_again:
+            _refuse_again(view, move)
+        plan = self._plan(seen, [move], trigger_of(self.said.trigger, view.operator_names))
+        return replace(plan, asked=self.digest)
 
 
-def _done_before(stores: Stores, view: CheckpointView, asked: _Asked, asks_anew: Callable[[str], bool]) -> Plan | None:
-    """The same reset, carried out: who runs the command again, because nobody saw it end, does not want to go further.
+@dataclass(frozen=True, slots=True)
+class ResetAgain(_Moving):
+    """The offsets that a plan has; what the sources hold is not asked again."""
 
-    None once the query has run since, and for another one who asks.
-    """
-    done = [change for change in history(stores.checkpoint, stores.undo) if change.state == "applied"]
-    if not done or done[-1].plan.kind != "reset" or not asked.is_by(done[-1].plan) or asks_anew(done[-1].by):
-        return None
-    plan = done[-1].plan
-    return plan if view.latest_planned == plan.batch_id and not moves_of(plan, view) else None
+    plan: Plan
+
+    def is_met_by(self, plan: Plan) -> bool:
+        """The same offsets are asked for by the same words."""
+        return plan.asked == self.plan.asked
+
+    def decide(self, seen: Seen) -> Plan:
+        """With the count of rows that leads to the effects of the plan, where its offsets leave that open."""
+        countings = _countings(moves_of(self.plan, seen.view))
+        plans = (self._plan(seen, counted, self.plan.trigger) for counted in countings)
+        first, effects = next(plans), [item.effect for item in self.plan.effects]
+        same = (again for again in chain([first], plans) if [item.effect for item in again.effects] == effects)
+        return replace(next(same, first), asked=self.plan.asked)
+
+
+class Executor(InPlace):
+    """Drops the batch in flight, and gives the newest committed offset entry other offsets."""
+
+    request = Reset
 
 
 def export_positions(stores: Stores, source_id: str, aim: Aim) -> str:
     """Where a reset would move a source, in the CSV of ``kafka-consumer-groups``. Raises as :func:`make_reset`."""
-    view, batch_id = _observed(stores)
-    committed, planned, _ = _offsets_of(view, batch_id, source_id)
+    view = observe_without_flight(stores.checkpoint)
+    _refuse_unmovable(view)
+    committed, planned, _ = _offsets_of(view, source_id)
     with located(view.location):
         move = aim.move(source_id, committed, planned)
     if move.kind != "kafka":
         problem = f"source {source_id} is a {move.kind} source, whose position is none of Kafka's CSV."
         raise PlanError(problem, location=view.location, hint="Nothing was done. Leave out --export.")
     return write_csv(offsets_of(move.new))
-
-
-def make_reset_again(plan: Plan, stores: Stores) -> Plan:
-    """The reset to the same offsets that would be planned now in the place of one that was not begun yet.
-
-    What the sources hold is not asked again. Raises PlanError.
-    """
-    view, _ = _observed(stores)
-    moves, initials = moves_of(plan, view), _initials(stores, view)
-    fenced = plan.fence is not None
-    plans = (
-        _plan(stores, view, counted, sink_of(plan), initials, plan.trigger, fenced=fenced)
-        for counted in _countings(moves)
-    )
-    first, effects = next(plans), [item.effect for item in plan.effects]
-    same = (again for again in chain([first], plans) if [item.effect for item in again.effects] == effects)
-    return replace(next(same, first), asked=plan.asked)
 
 
 def _countings(moves: Sequence[Move]) -> list[list[Move]]:
@@ -213,52 +212,37 @@ def _countings(moves: Sequence[Move]) -> list[list[Move]]:
     ]
 
 
-def _plan(
-    stores: Stores,
-    view: CheckpointView,
-    moves: Sequence[Move],
-    sink: Sink | None,
-    initials: Mapping[str, bytes],
-    trigger: str,
-    *,
-    fenced: bool,
-) -> Plan:
-    fence = required_fence(stores) if fenced else None
-    effects = _judge_sink(stores, view, moves, sink, real_time=trigger == REAL_TIME, fenced=fenced)
-    plan = plan_reset(view, moves, now_ms(), effects, initials, fence)
-    return replace(plan, trigger=trigger, warnings=(*plan.warnings, *lock_warnings(stores.checkpoint)))
-
-
-def _initials(stores: Stores, view: CheckpointView) -> dict[str, bytes]:
+def _initials(seen: Seen) -> dict[str, bytes]:
     """The initial offsets of the sources that keep one in a file of its own (Iceberg), by source id."""
     return {
-        place.source_id: stores.checkpoint.read(name)
-        for name in view.objects
+        place.source_id: seen.checkpoint.read(name)
+        for name in seen.view.objects
         if isinstance(place := layout.parse(name), layout.InitialOffsetFile)
     }
 
 
-def _observed(stores: Stores) -> tuple[CheckpointView, int]:
-    """The whole checkpoint, and its newest committed batch. Raises PlanError when no source of it can be moved."""
-    view = observe(stores.checkpoint, deep=True)
-    if view.in_flight is not None and view.latest_committed is not None:  # the entries without that batch are needed
-        view = observe(stores.checkpoint, deep=True, batch_id=view.latest_committed)
-    refuse_replaced(stores.checkpoint)
-    refuse_links(view)
-    refuse_closed(view)
+def _refuse_again(view: CheckpointView, move: Move) -> None:
+    """Raise PlanError where a query with state would count records a second time."""
+    if again := move.again or move.perhaps:
+        late = late_before(view)
+        but = f", but for rows that are before its watermark ({late}), which it would drop as late" if late else ""
+        raise PlanError(
+            f"the query has state, which a reset does not move: it would count {again} a second time{but}.",
+            location=view.location,
+            batch_id=view.latest_committed,
+            hint="Nothing was done. A rollback takes the state and the watermark back as well (ckpt rollback). To move "
+            "the source all the same, add --state-will-see-rows-again (in a DAG: state_will_see_rows_again=True).",
+        )
+
+
+def _refuse_unmovable(view: CheckpointView) -> None:
     if view.latest_committed is None:
         raise PlanError(
             "no batch is committed, so there is no position to move.",
             location=view.location,
             hint="Nothing was done. Remove the checkpoint, and start the query with the option startingOffsets.",
         )
-    if view.unfinished_repartition is not None:
-        raise PlanError(
-            f"batch {view.in_flight} is a repartition that was not finished.",
-            location=view.location,
-            batch_id=view.in_flight,
-            hint="Nothing was done. Finish it (ckpt repartition), or take it back (ckpt undo).",
-        )
+    refuse_unfinished(view)
     if (name := layout.offset_entry(view.latest_committed)) not in view.objects:
         raise PlanError(
             "the offset entry of the newest committed batch is missing, so there is no position to move.",
@@ -269,13 +253,11 @@ def _observed(stores: Stores) -> tuple[CheckpointView, int]:
             f"from a backup (ckpt rollback {quote(view.location)} --to-backup ROOT/ID), or roll back to an earlier "
             "batch.",
         )
-    return view, view.latest_committed
 
 
-def _offsets_of(
-    view: CheckpointView, batch_id: int, source_id: str
-) -> tuple[SourceOffset, SourceOffset | None, tuple[str, ...]]:
+def _offsets_of(view: CheckpointView, source_id: str) -> tuple[SourceOffset, SourceOffset | None, tuple[str, ...]]:
     """The committed offset of a source, that of the batch in flight, and warnings when that cannot be read."""
+    batch_id = view.latest_committed or 0
     entry = view.offset_seq(batch_id)
     ids = [known for known, _ in entry.offsets]
     offset = entry.offset(source_id)
@@ -304,23 +286,12 @@ def _offsets_of(
         )
 
 
-def _judge_sink(
-    stores: Stores,
-    view: CheckpointView,
-    moves: Sequence[Move],
-    sink: Sink | None,
-    *,
-    real_time: bool,
-    fenced: bool,
-) -> tuple[SinkEffect, ...]:
+def _effects(seen: Seen, moves: Sequence[Move], *, real_time: bool, fenced: bool) -> tuple[SinkEffect, ...]:
     """What becomes of the sink."""
-    declared = _declared(stores, sink)
-    store, batch_id = stores.sink if declared.directory else None, view.latest_committed or 0
-    marker = read_marker(declared, store, view.query_id, batch_id)
-    require_fit(stores.checkpoint, stores.undo, view, declared, store, marker)
     again, left_out, perhaps = (" and ".join(filter(None, texts)) for texts in _texts(moves))
+    view, batch_id = seen.view, seen.view.latest_committed or 0
     effects = reset_effects(
-        marker,
+        seen.sink.marker,
         batch_id,
         batch_id if fenced else view.latest_planned,
         again=again,
@@ -330,7 +301,7 @@ def _judge_sink(
         real_time=real_time,
         stateful=view.stateful,
     )
-    return tuple(replace(effect, sink=declared.at(store).name) for effect in effects)
+    return tuple(map(seen.sink.named, effects))
 
 
 def _texts(moves: Sequence[Move]) -> tuple[list[str], list[str], list[str]]:
