@@ -60,6 +60,11 @@ PRINTED_BY: Mapping[type, str] = {
     changes.RecordDocument: "ckpt history --plan",
     changes.ForgetDocument: "ckpt history --forget",
 }
+#: Documents of which a type has the last keys alone: those before are of a dataclass.
+BEGINS_WITH: Mapping[type, Any] = {
+    tasks.ToldPruneFields: backups.PrunePlanFields,
+    tasks.ToldPruneReceiptFields: backups.PruneReceiptFields,
+}
 
 
 def _bare(hint: Any) -> Any:
@@ -104,6 +109,7 @@ def keys(kind: Any) -> dict[str, Any]:
         return first | {key: hints[key] for key in keys_of(kind)}
     hints = get_type_hints(kind, include_extras=True)
     own = {key: get_args(hint)[0] if get_origin(hint) is NotRequired else hint for key, hint in hints.items()}
+    own = (keys(BEGINS_WITH[kind]) if kind in BEGINS_WITH else {}) | own
     return {key: own[key] for key in sorted(own, key=lambda key: key != "format_version")}
 
 

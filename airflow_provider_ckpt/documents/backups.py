@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Annotated, Any, TypedDict
 
 from airflow_provider_ckpt.documents import Document, ErrorFields
 from airflow_provider_ckpt.documents.as_document import DocumentOf
@@ -84,31 +84,10 @@ RetentionDecisionFields = Annotated[dict[str, Any], DocumentOf("backup.retention
 SweepFields = Annotated[dict[str, Any], DocumentOf("backup.prune_plan", "Sweep")]
 
 
-class PrunePlanFields(TypedDict):
-    """What a prune will do."""
-
-    location: Annotated[str, "the root"]
-    planned_at_ms: Annotated[int, "epoch milliseconds"]
-    policy: Annotated[RetentionFields, "what is kept"]
-    grace_ms: Annotated[int, "age from which on an object that no backup references is deleted"]
-    decisions: Annotated[list[RetentionDecisionFields], "a decision for each backup, oldest first"]
-    sweeps: Annotated[list[SweepFields], "what is deleted, by directory"]
-    referred_bytes: Annotated[int, "bytes of deleted backups that are kept, because other backups reference them"]
-    verified: Annotated[list[str], "backups that were verified before others are deleted"]
+PrunePlanFields = Annotated[dict[str, Any], DocumentOf("backup.prune_plan", "PrunePlan")]
 
 
-class PruneReceiptFields(TypedDict):
-    """What a prune did."""
-
-    location: Annotated[str, "the root"]
-    status: Annotated[
-        Literal["applied", "already_applied"], "`applied`, or `already_applied` when there was nothing to delete"
-    ]
-    dropped: Annotated[list[str], "ids of the backups that were deleted"]
-    objects: Annotated[int, "number of objects that were deleted, manifests not counted"]
-    bytes: Annotated[int, "their size"]
-    started_at_ms: Annotated[int, "epoch milliseconds"]
-    finished_at_ms: Annotated[int, "epoch milliseconds"]
+PruneReceiptFields = Annotated[dict[str, Any], DocumentOf("backup.prune_plan", "PruneReceipt")]
 
 
 class PruneDocument(Document):

@@ -6,13 +6,9 @@ from typing import Annotated, Any, Literal, TypedDict
 
 from airflow_provider_ckpt.documents import Document, ErrorFields
 from airflow_provider_ckpt.documents.as_document import DocumentOf
-from airflow_provider_ckpt.documents.plans import EffectText, OnSinkFields, PlannedFields
+from airflow_provider_ckpt.documents.plans import PlannedFields
 
-
-class SinkEffectFields(OnSinkFields):
-    """What a change does to one sink."""
-
-    effect: EffectText
+SinkEffectFields = Annotated[dict[str, Any], DocumentOf("sinks.effects", "SinkEffect")]
 
 
 class PlanShownFields(PlannedFields):

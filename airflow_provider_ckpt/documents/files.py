@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, NotRequired, TypedDict
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from airflow_provider_ckpt.documents import Document
 from airflow_provider_ckpt.documents.as_document import DocumentOf
-from airflow_provider_ckpt.documents.plans import EffectText, OnSinkFields, PlannedFields
+from airflow_provider_ckpt.documents.plans import PlannedFields
 
 
-class StoredEffectFields(OnSinkFields):
+class StoredEffectFields(TypedDict):
     """What a plan does to one sink; the name of the key `verdict` belongs to the digest that names a plan."""
 
-    verdict: EffectText
+    sink: Annotated[str, "type and location of the sink"]
+    verdict: Annotated[
+        Literal["exact", "duplicated", "skipped", "unknown", "stops"],
+        "`exact`, `duplicated`, `skipped`, `unknown` or `stops`",
+    ]
+    reason: Annotated[str, "why"]
+    remedy: Annotated[str, "what makes the effect exact; may be empty"]
 
 
 class PlanFields(PlannedFields):

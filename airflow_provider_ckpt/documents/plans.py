@@ -8,18 +8,6 @@ KindText = Annotated[
     Literal["restore", "rollback", "undo", "repartition", "reset", "seed", "fence", "sources", "repair", "salvage"],
     "type of change, such as `rollback`",
 ]
-EffectText = Annotated[
-    Literal["exact", "duplicated", "skipped", "unknown", "stops"],
-    "`exact`, `duplicated`, `skipped`, `unknown` or `stops`",
-]
-
-
-class OnSinkFields(TypedDict):
-    """What a plan says of one sink, beside the effect itself."""
-
-    sink: Annotated[str, "type and location of the sink"]
-    reason: Annotated[str, "why"]
-    remedy: Annotated[str, "what makes the effect exact; may be empty"]
 
 
 class PlannedFields(TypedDict):

@@ -8,8 +8,6 @@ from airflow_provider_ckpt.documents import Document
 from airflow_provider_ckpt.documents.as_document import DocumentOf
 from airflow_provider_ckpt.documents.backups import (
     BackupFields,
-    PrunePlanFields,
-    PruneReceiptFields,
     RehearsalFields,
 )
 from airflow_provider_ckpt.documents.changes import ReceiptFields
@@ -36,7 +34,7 @@ class BackupResultDocument(ToldBackupFields, Document):
     ]
 
 
-class ToldPruneFields(PrunePlanFields):
+class ToldPruneFields(TypedDict):
     """What a prune does: at most twenty decisions, the newest, and twenty sweeps, the largest.
 
     The log of the task has all of them, and `ckpt backups ROOT` lists what is there.
@@ -50,7 +48,7 @@ class ToldPruneFields(PrunePlanFields):
     backups_verified: Annotated[int, "number of backups that were verified"]
 
 
-class ToldPruneReceiptFields(PruneReceiptFields):
+class ToldPruneReceiptFields(TypedDict):
     """What a prune did; at most twenty ids, the newest."""
 
     backups_dropped: Annotated[int, "number of backups that were deleted"]

@@ -52,7 +52,7 @@ def prune_told(plan: PrunePlan) -> ToldPruneFields:
     """Plan of a prune: the newest decisions and the largest sweeps, and how many there are of each."""
     sweeps = sorted(plan.sweeps, key=lambda sweep: (-sweep.bytes, sweep.directory))
     return {
-        **plan.to_dict(),
+        **plan.to_dict(),  # type: ignore[typeddict-item]  # the first keys
         "decisions": [decision.to_dict() for decision in plan.decisions[-MOST_TOLD:]],
         "sweeps": [sweep.to_dict() for sweep in sweeps[:MOST_TOLD]],
         "verified": list(plan.verified[-MOST_TOLD:]),
@@ -68,4 +68,8 @@ def prune_told(plan: PrunePlan) -> ToldPruneFields:
 def prune_receipt_told(receipt: PruneReceipt) -> ToldPruneReceiptFields:
     """Result of a prune, with the newest of the backups that were deleted."""
     dropped = receipt.dropped
-    return {**receipt.to_dict(), "dropped": list(dropped[-MOST_TOLD:]), "backups_dropped": len(dropped)}
+    return {
+        **receipt.to_dict(),  # type: ignore[typeddict-item]  # the first keys
+        "dropped": list(dropped[-MOST_TOLD:]),
+        "backups_dropped": len(dropped),
+    }

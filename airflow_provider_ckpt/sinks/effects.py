@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Annotated, Literal
 
-if TYPE_CHECKING:
-    from airflow_provider_ckpt.documents.changes import SinkEffectFields
+from airflow_provider_ckpt.documents.as_document import Documented
 
 Effect = Literal["exact", "duplicated", "skipped", "unknown", "stops"]
 
@@ -17,22 +16,10 @@ EFFECTS: tuple[Effect, ...] = ("exact", "duplicated", "skipped", "unknown", "sto
 
 
 @dataclass(frozen=True, slots=True)
-class SinkEffect:
-    """Effect on the rows in the sink when the plan was applied and the query continues.
+class SinkEffect(Documented):
+    """Effect on the rows in the sink when the plan was applied and the query continues."""
 
-    Args:
-        sink: Kind and location.
-        effect: ``exact``, ``skipped`` (re-run batches are dropped: data loss), ``duplicated``, ``unknown`` or
-            ``stops`` (re-run batches are dropped and leave no state, so the query cannot go on after them).
-        reason: Why.
-        remedy: What makes the effect exact; may be empty.
-    """
-
-    sink: str
-    effect: Effect
-    reason: str
-    remedy: str = ""
-
-    def to_dict(self) -> SinkEffectFields:
-        """JSON-ready."""
-        return {"sink": self.sink, "effect": self.effect, "reason": self.reason, "remedy": self.remedy}
+    sink: Annotated[str, "type and location of the sink"]
+    effect: Annotated[Effect, "`exact`, `duplicated`, `skipped`, `unknown` or `stops`"]
+    reason: Annotated[str, "why"]
+    remedy: Annotated[str, "what makes the effect exact; may be empty"] = ""
