@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from airflow_provider_ckpt.backup.catalog import LATEST, find_backup, nothing_found, survey_backups
 from airflow_provider_ckpt.backup.patience import COMMIT_WAIT_S
-from airflow_provider_ckpt.backup.relocation import PathRule, parse_path_rule
 from airflow_provider_ckpt.backup.retention import date_warnings
 from airflow_provider_ckpt.backup.take import BackupPlan, plan_of_backup, take_backup
 from airflow_provider_ckpt.backup.verify import verify_backup
@@ -18,8 +17,10 @@ from airflow_provider_ckpt.changes.restore import rehearse as rehearse_module
 from airflow_provider_ckpt.changes.restore import restore as restore_module
 from airflow_provider_ckpt.changes.restore.make import fork_id, make_restore
 from airflow_provider_ckpt.changes.restore.put_origin_fence import fence_origin
+from airflow_provider_ckpt.changes.restore.request import RestoreRequest
+from airflow_provider_ckpt.cli.changes.asking import asked_of, beside_plan, given, options_of
 from airflow_provider_ckpt.cli.changes.change_output import report_change
-from airflow_provider_ckpt.cli.changes.in_place import tell_user, waiting_for_batch
+from airflow_provider_ckpt.cli.changes.in_place import tell_user
 from airflow_provider_ckpt.cli.changes.plan_files import read_plan, require_alone, require_consistent, write_plan
 from airflow_provider_ckpt.cli.options import (
     DURATION,
@@ -32,7 +33,6 @@ from airflow_provider_ckpt.cli.options import (
     pairs,
     planning,
     shared,
-    triggered,
     user_and_host,
 )
 from airflow_provider_ckpt.cli.render import (
@@ -46,7 +46,6 @@ from airflow_provider_ckpt.cli.render import (
 from airflow_provider_ckpt.cli.streams import has_done
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.documents import FORMAT_VERSION
-from airflow_provider_ckpt.query.sink import parse_sink
 from airflow_provider_ckpt.report.tables import (
     backup_plan_tables,
     backups_table,
@@ -281,41 +280,7 @@ def verify(
     metavar="LOC",
     help="Checkpoint location to write to. It must be new or empty.",
 )
-@click.option(
-    "--query-id",
-    metavar="ID",
-    help="Use the latest backup of this query, or check that the backup of BACKUP_ID is of this query. Needed "
-    "without BACKUP_ID where the root has backups of several queries.",
-)
-@click.option(
-    "--new-query-id",
-    is_flag=True,
-    help="Give the restored checkpoint a new query id, for a second query beside the first.",
-)
-@click.option(
-    "--rewrite-paths",
-    "rewrite_paths",
-    multiple=True,
-    metavar="FROM=TO",
-    help="Replace this prefix of input file paths in the logs of file sources. Can be given more than once.",
-)
-@click.option(
-    "--sink",
-    "sinks",
-    multiple=True,
-    metavar="TYPE[:URI]",
-    help="Sink of the query, such as file:/data/out or delta:s3://lake/orders; the plan states the effect on it. Can "
-    "be given more than once.",
-)
-@click.option(
-    "--fence",
-    is_flag=True,
-    help="First fence the checkpoint that the backup was taken from (ckpt fence), so that a query there that cannot be "
-    "reached stops at its next batch. Needs --execute.",
-)
-@waiting_for_batch
-@planning
-@triggered
+@options_of(RestoreRequest, after={"wait_for_batch": (planning,)})
 @accepting
 @executing
 @shared
@@ -323,48 +288,42 @@ def restore(
     root: str,
     backup_id: str | None,
     location: str,
-    query_id: str | None,
-    new_query_id: bool,
-    rewrite_paths: tuple[str, ...],
-    sinks: tuple[str, ...],
     plan_file: str | None,
     plan_out: str | None,
     approved_by: str | None,
-    trigger: str | None,
     accept_sink: tuple[str, ...],
     execute: bool,
     storage_options: tuple[str, ...],
     as_json: bool,
-    fence: bool,
-    wait_s: float,
+    **values: Any,
 ) -> None:
     """Restore a backup to a new or empty location.
 
     BACKUP_ID is the id or its first characters; by default the latest backup is restored.
     """
     require_consistent(plan_out, approved_by, execute=execute)
-    if fence and not execute:
-        raise click.UsageError("--fence acts when the backup is restored, so add --execute")
     source, target = open_store(root, storage_options), open_store(location, storage_options)
     if plan_file:
-        says = {"BACKUP_ID": backup_id, "--query-id": query_id, "--new-query-id": new_query_id or None}
-        require_alone("--plan", {**says, "--rewrite-paths": rewrite_paths, "--sink": sinks, "--trigger": trigger})
+        require_alone("--plan", given({"backup_id": backup_id, **values}, beside_plan(RestoreRequest)))
+    asked: RestoreRequest = asked_of(RestoreRequest, values)
+    if asked.fence and not execute:
+        raise click.UsageError("--fence acts when the backup is restored, so add --execute")
+    if plan_file:
         plan = read_plan(plan_file, "restore")
         require_own_place(plan, Stores(target))
-        declared = sinks_of(plan)
+        opened = open_sinks(sinks_of(plan), opening(storage_options))
     else:
-        declared = tuple(map(parse_sink, sinks))
-    opened = open_sinks(declared, opening(storage_options))
-    if not plan_file:
-        found = find_backup(source, LATEST if backup_id is None else backup_id, query_id)
-        new_id = fork_id(found, target) if new_query_id else None
-        rules = _path_rules(rewrite_paths)
+        opened = open_sinks(asked.sinks, opening(storage_options))
+        found = find_backup(source, LATEST if backup_id is None else backup_id, asked.query_id)
+        new_id = fork_id(found, target) if asked.new_query_id else None
+        rules, trigger = asked.rewrite_paths, asked.trigger
         plan = make_restore(source, found, target, new_id, path_rules=rules, sinks=opened, trigger=trigger)
     if plan_out:
         write_plan(plan_out, plan, (source, target, *(store for _, store in opened)))
     receipt = None
     if execute:
-        if fence:
+        if asked.fence:
+            wait_s = asked.wait_for_batch
             fence_origin(source, plan, opening(storage_options), by=user_and_host(), wait_s=wait_s, tell=tell_user)
         with progress_bar("restoring") as on_step:
             receipt = restore_module.restore(
@@ -378,10 +337,3 @@ def restore(
                 sinks=opened,
             )
     report_change(plan, receipt, as_json=as_json, plan_out=plan_out)
-
-
-def _path_rules(texts: tuple[str, ...]) -> list[PathRule]:
-    try:
-        return [parse_path_rule(text) for text in texts]
-    except ValueError as error:
-        raise click.BadParameter(str(error), param_hint="--rewrite-paths") from None

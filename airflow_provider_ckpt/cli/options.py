@@ -136,16 +136,6 @@ def accepting(command: Command) -> Command:
     )(command)
 
 
-def with_sink(command: Command) -> Command:
-    """``--sink``, for changes whose plan states an effect on it."""
-    return click.option(
-        "--sink",
-        metavar="TYPE[:URI]",
-        help="Sink of the query: file, delta, iceberg or hudi with its URI, or another type such as kafka. The plan "
-        "states the effect on it.",
-    )(command)
-
-
 def with_kafka_config(command: Command) -> Command:
     """``--kafka-config``, for commands that ask a broker."""
     return click.option(
@@ -158,14 +148,11 @@ def with_kafka_config(command: Command) -> Command:
 
 
 def triggered(command: Command) -> Command:
-    """``--trigger``, for changes whose effect on a sink depends on how the query runs."""
-    from airflow_provider_ckpt.query.trigger import TRIGGERS  # a room that commands without this option do not load
+    """``--trigger``, for what depends on how the query runs."""
+    from airflow_provider_ckpt.change.option import TRIGGER  # a room that commands without this option do not load
+    from airflow_provider_ckpt.query.trigger import TRIGGERS
 
-    return click.option(
-        "--trigger",
-        type=click.Choice(TRIGGERS),
-        help="Trigger that the query runs with. ckpt assumes none when it is not given.",
-    )(command)
+    return click.option(TRIGGER.option, type=click.Choice(TRIGGERS), help=TRIGGER.help)(command)
 
 
 def planning(command: Command) -> Command:
@@ -314,11 +301,12 @@ SOURCE = _SourceType()
 def with_sources(help_text: str, metavar: str = "ID=TYPE[:PLACE]") -> Callable[[Command], Command]:
     """``--source``, which can be given more than once: a mapping from id to source."""
     return click.option(
-        "--source", "sources", multiple=True, type=SOURCE, callback=_by_id, metavar=metavar, help=help_text
+        "--source", "sources", multiple=True, type=SOURCE, callback=by_id, metavar=metavar, help=help_text
     )
 
 
-def _by_id(context: click.Context, param: click.Parameter, sources: tuple[Source, ...]) -> dict[str, Source]:
+def by_id(context: click.Context, param: click.Parameter, sources: tuple[Source, ...]) -> dict[str, Source]:
+    """Sources of one option by their ids. Raises click.BadParameter."""
     found: dict[str, Source] = {}
     for source in sources:
         if found.setdefault(source.id or "", source) != source:

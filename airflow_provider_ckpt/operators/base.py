@@ -156,6 +156,14 @@ def value_of(value: Any) -> Any:
     return parse_yaml(value)
 
 
+def plain(name: str, value: Any) -> Any:
+    """A value that a template may have made text. Raises CheckpointError."""
+    try:
+        return value_of(value)
+    except ValueError as error:
+        raise CheckpointError(f"{name}: {error}") from None
+
+
 def words(value: Any) -> tuple[str, ...]:
     """Words of an argument: a list, or a text that a template may have made of one. Raises PlanError for all else."""
     if value is None:

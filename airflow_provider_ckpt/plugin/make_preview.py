@@ -8,27 +8,29 @@ from shlex import quote
 from typing import Any
 
 from airflow_provider_ckpt.change.expectation import expectation_of
+from airflow_provider_ckpt.change.option import fields_of
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.plan_difference import difference
-from airflow_provider_ckpt.changes.reset.make import make_reset
+from airflow_provider_ckpt.changes.reset.make_asked import reset_asked
 from airflow_provider_ckpt.changes.reset.plan import moves_of
-from airflow_provider_ckpt.changes.rollback.goal import ToBackup, parse_target
-from airflow_provider_ckpt.changes.rollback.make import make_rollback
+from airflow_provider_ckpt.changes.reset.request import ResetRequest
+from airflow_provider_ckpt.changes.rollback.make_asked import make_rollback_asked
+from airflow_provider_ckpt.changes.rollback.request import RollbackRequest
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.errors import CheckpointError, PlanError, StoreError
 from airflow_provider_ckpt.hooks.kafka import kafka_config
-from airflow_provider_ckpt.plugin.preview_form import Kind
+from airflow_provider_ckpt.plugin.preview_form import FIELDS, Kind
 from airflow_provider_ckpt.plugin.read_batches import list_both
 from airflow_provider_ckpt.plugin.read_checkpoint import declared_types
 from airflow_provider_ckpt.plugin.settings import Settings
 from airflow_provider_ckpt.plugin.stores import connected, open_below
-from airflow_provider_ckpt.query.sink import parse_sink
-from airflow_provider_ckpt.query.source import Source, parse_item, require_asked
+from airflow_provider_ckpt.query.sink import Sink, parse_sink
+from airflow_provider_ckpt.query.source import Source, parse_by_id, parse_item, require_asked
 from airflow_provider_ckpt.sources.goal import Goal, parse_goal
 from airflow_provider_ckpt.sources.kafka.extent import offsets_of
-from airflow_provider_ckpt.sources.kafka.strategies import parse_scope
+from airflow_provider_ckpt.sources.kafka.strategies import Scope, parse_scope
 from airflow_provider_ckpt.sources.open_end import Access
 from airflow_provider_ckpt.sources.resolve_goal import resolve_aim
 from airflow_provider_ckpt.storage.roots import OutsideRootsError, Roots
@@ -107,26 +109,15 @@ def opening(settings: Settings) -> OpenStore:
 def _make_rollback(location: str, asked: Asked, settings: Settings) -> tuple[Plan, dict[str, Any]]:
     """The plan of a rollback, and the arguments that lead to it at any time."""
     types = _types(asked.get("sources"))
+    request = RollbackRequest(**{**asked, "sources": parse_by_id(types), "sink": _sink(asked)})
     try:
-        target = parse_target(
-            batch=asked.get("to_batch"),
-            timestamp=asked.get("to_timestamp"),
-            watermark=asked.get("to_watermark"),
-            offsets=asked.get("to_offsets"),
-            backup=asked.get("to_backup"),
-            before_deploy=asked.get("to_before_deploy"),
-            source_types=types,
-        )
+        target = request.target()
     except ValueError as error:
         raise PlanError(f"{error}.", location=location, hint=_NOTHING) from None
-    sink = parse_sink(asked["sink"]) if "sink" in asked else None
-    root = target.root if isinstance(target, ToBackup) else asked.get("backup_root")
-    stores = Stores.of(location, opening(settings), sink=sink, backups=root)
-    trims = bool(asked.get("trim_sink_log"))
-    plan = make_rollback(stores, target, trim_sink_log=trims, sink=sink, sources=types, trigger=asked.get("trigger"))
+    stores = Stores.of(location, opening(settings), sink=request.sink, backups=request.backups_of(target))
+    plan = make_rollback_asked(request, target, stores)
     goal = {"to_backup": f"{plan.source}/{plan.backup_id}"} if plan.backup_id else {"to_batch": plan.batch_id}
-    kept = {name: asked[name] for name in ("sink", "trigger", "trim_sink_log", "backup_root") if name in asked}
-    return plan, {**goal, **kept, **({"sources": types} if types else {})}
+    return plan, {**goal, **_without_goal("rollback", asked), **({"sources": types} if types else {})}
 
 
 def _types(said: Any) -> dict[str, str]:
@@ -143,22 +134,19 @@ def _types(said: Any) -> dict[str, str]:
 
 def _make_reset(location: str, asked: Asked, settings: Settings) -> tuple[Plan, dict[str, Any]]:
     """The plan of a reset, and the arguments that lead to it at any time: offsets where they are known."""
-    source_id, declared = _source(str(asked.get("source", "")))
-    _require_known(declared, asked.get("kafka_conn_id"), settings)
+    source, conn_id = _source(str(asked.get("source", ""))), asked.get("kafka_conn_id")
+    _require_known(source, conn_id, settings)
     try:
-        goal, scope = _goal(asked), parse_scope(tuple(map(str, asked.get("topics", ()))))
+        request = _reset_asked(asked, source)
+        goal, scope = request.goal(), request.scope()
     except ValueError as error:
         raise PlanError(f"{error}.", location=location, hint=_NOTHING) from None
-    sink = parse_sink(asked["sink"]) if "sink" in asked else None
-    stores = Stores.of(location, opening(settings), sink=sink)
-    conn_id = asked.get("kafka_conn_id")
-    with connected(conn_id, declared.location):
+    stores = Stores.of(location, opening(settings), sink=request.sink)
+    with connected(conn_id, source.location):
         access = Access(opening(settings), stores.checkpoint, kafka_config(conn_id))
 
-    def plan_for(wanted: Goal, within: Any) -> Plan:
-        aim = resolve_aim(declared, wanted, within, access)
-        again = bool(asked.get("state_will_see_rows_again"))
-        return make_reset(stores, source_id, aim, sink=sink, state_sees_rows_again=again, trigger=asked.get("trigger"))
+    def plan_for(wanted: Goal, within: Scope) -> Plan:
+        return reset_asked(request, stores, resolve_aim(source, wanted, within, access))(False)
 
     plan = plan_for(goal, scope)
     moved = _moved(plan, stores)
@@ -168,12 +156,17 @@ def _make_reset(location: str, asked: Asked, settings: Settings) -> tuple[Plan, 
         same = difference(plan, plan_for(parse_goal(offsets=moved), parse_scope(()))) is None
     except CheckpointError:
         same = False
-    return plan, {**_without_goal(asked), "to_offsets": moved} if same else dict(asked)
+    kept = {name: value for name, value in _without_goal("reset", asked).items() if name != "topics"}
+    return plan, {**kept, "to_offsets": moved} if same else dict(asked)
 
 
-def _without_goal(asked: Asked) -> dict[str, Any]:
-    kept = ("source", "kafka_conn_id", "sink", "trigger", "state_will_see_rows_again")
+def _without_goal(kind: Kind, asked: Asked) -> dict[str, Any]:
+    kept = (field.name for field in FIELDS[kind] if not field.is_goal)
     return {name: asked[name] for name in kept if name in asked}
+
+
+def _sink(asked: Asked) -> Sink | None:
+    return parse_sink(asked["sink"]) if "sink" in asked else None
 
 
 def _moved(plan: Plan, stores: Stores) -> dict[str, dict[str, int]]:
@@ -188,7 +181,7 @@ def _moved(plan: Plan, stores: Stores) -> dict[str, dict[str, int]]:
     return found
 
 
-def _source(text: str) -> tuple[str, Source]:
+def _source(text: str) -> Source:
     try:
         source = parse_item(text)
     except ValueError:
@@ -196,7 +189,7 @@ def _source(text: str) -> tuple[str, Source]:
             f"the source is ID=TYPE:PLACE, such as 0=kafka:broker:9092, not {scrub(text)!r:.60}.", hint=_NOTHING
         ) from None
     require_asked(source)
-    return source.id or "", source
+    return source
 
 
 def _require_known(declared: Source, conn_id: str | None, settings: Settings) -> None:
@@ -212,28 +205,29 @@ def _require_known(declared: Source, conn_id: str | None, settings: Settings) ->
         )
 
 
-def _goal(asked: Asked) -> Goal:
-    at, duration = asked.get("to_datetime"), asked.get("by_duration")
-    return parse_goal(
-        earliest=bool(asked.get("to_earliest")),
-        latest=bool(asked.get("to_latest")),
-        current=bool(asked.get("to_current")),
-        at_ms=None if at is None else parse_time_ms(str(at), now_ms=now_ms()),
-        duration_ms=None if duration is None else parse_duration_ms(str(duration)),
-        shift=asked.get("shift_by"),
-        offsets=asked.get("to_offsets"),
-        csv=asked.get("from_csv"),
-        version=asked.get("to_version"),
-        snapshot=_whole(asked.get("to_snapshot")),
-        skip_version=asked.get("skip_version"),
-        skip_snapshot=_whole(asked.get("skip_snapshot")),
-    )
+def _reset_asked(asked: Asked, source: Source) -> ResetRequest:
+    """What was asked for, of what the form has read. Raises ValueError."""
+    read: dict[str, Any] = {"source": source, "sink": _sink(asked)}
+    for name, field in fields_of(ResetRequest).items():
+        if name in asked and name not in read:
+            read[name] = _READERS.get(field.opt.means, _as_it_is)(asked[name])
+    return ResetRequest(**{**read, "topics": tuple(map(str, asked.get("topics", ())))})
 
 
-def _whole(text: Any) -> int | None:
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
+def _whole(text: Any) -> int:
     """An id of a snapshot, which has more digits than JavaScript keeps of a number. Raises ValueError."""
-    if text is None:
-        return None
     if not str(text).isdecimal() or len(str(text)) > 19:
         raise ValueError(f"{text!r:.60} is no id of a snapshot")
     return int(str(text))
+
+
+_READERS: Mapping[str, Callable[[Any], Any]] = {
+    "flag": bool,
+    "id": _whole,
+    "time": lambda text: parse_time_ms(str(text), now_ms=now_ms()),
+    "duration": lambda text: parse_duration_ms(str(text)),
+}

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from airflow_provider_ckpt.change.option import fields_of
+from airflow_provider_ckpt.changes.reset.request import ResetRequest
+from airflow_provider_ckpt.changes.rollback.request import RollbackRequest
 from airflow_provider_ckpt.errors import PlanError
 from airflow_provider_ckpt.untrusted.bounded_json import parse_json
 
 Kind = Literal["rollback", "reset"]
 KINDS: tuple[Kind, ...] = ("rollback", "reset")
+
+
+Typed = Literal["text", "number", "flag", "json", "list", "lines"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,52 +35,31 @@ class Field:
     name: str
     label: str
     hint: str = ""
-    kind: Literal["text", "number", "flag", "json", "list", "lines"] = "text"
+    kind: Typed = "text"
     is_goal: bool = False
 
 
-_SINK = Field(
-    "sink",
-    "Sink of the query",
-    "file:s3://lake/orders, delta:URI, kafka, foreachBatch; without it its effect is unknown",
-)
-_TRIGGER = Field("trigger", "Trigger of the query", "such as processingTime, availableNow or realTime")
-
-FIELDS: Mapping[Kind, tuple[Field, ...]] = {
-    "rollback": (
-        Field("to_batch", "Keep batches up to", "a batch id, such as 41", "number", True),
-        Field("to_timestamp", "Or: keep batches that began up to", "2026-11-22T12:00Z", "text", True),
-        Field("to_watermark", "Or: keep batches with a watermark up to", "2026-11-22T12:00Z", "text", True),
-        Field("to_offsets", "Or: keep batches that have not read past", '{"0": {"orders": {"0": 500}}}', "json", True),
-        Field("to_backup", "Or: go to the batch of a backup", "s3://lake/backups/ID", "text", True),
-        Field("to_before_deploy", "Or: go back to before a deploy", "the XCom bookmark of its gate", "json", True),
-        Field("sources", "Types of the sources", "0=kafka, 1=delta; for amounts and offsets"),
-        _SINK,
-        _TRIGGER,
-        Field("backup_root", "Root of backups, for a batch that was purged", "s3://lake/backups"),
-        Field("trim_sink_log", "Remove the dropped batches from the log of a file sink, too", "", "flag"),
-    ),
-    "reset": (
-        Field("source", "Source, and what it reads from", "0=kafka:broker:9092, 0=delta:s3://lake/orders"),
-        Field("to_earliest", "To the first offset that each partition still has", "", "flag", True),
-        Field("to_latest", "Or: to the end of each partition", "", "flag", True),
-        Field("to_current", "Or: stay, and only drop a batch in flight", "", "flag", True),
-        Field("to_datetime", "Or: to the first records from this time on", "2026-11-22T12:00Z", "text", True),
-        Field("by_duration", "Or: to the first records of the last", "36h", "text", True),
-        Field("shift_by", "Or: so many offsets on; a negative number goes back", "-500", "number", True),
-        Field("to_offsets", "Or: to these offsets, by topic and partition", '{"orders": {"0": 500}}', "json", True),
-        Field("to_version", "Or: to the end of this version of a Delta table", "17", "number", True),
-        Field("to_snapshot", "Or: to the end of this snapshot of an Iceberg table", "8271638172635", "text", True),
-        Field("skip_version", "Or: past this version alone of a Delta table", "18", "number", True),
-        Field("skip_snapshot", "Or: past this snapshot alone of an Iceberg table", "8271638172636", "text", True),
-        Field("from_csv", "Or: to the offsets of these lines", "orders,0,500", "lines", True),
-        Field("topics", "Only these topics, or partitions as orders:0,1", "orders:0,1 events", "list"),
-        Field("kafka_conn_id", "Connection of type kafka", "kafka_default"),
-        _SINK,
-        _TRIGGER,
-        Field("state_will_see_rows_again", "The state may count again what is read again", "", "flag"),
-    ),
+REQUESTS: Mapping[Kind, type] = {"rollback": RollbackRequest, "reset": ResetRequest}
+#: How a field is typed, by what it means; text otherwise.
+_KINDS: Mapping[str, Typed] = {
+    "whole": "number",
+    "flag": "flag",
+    "json": "json",
+    "bookmark": "json",
+    "csv": "lines",
 }
+
+
+def _fields(request: type) -> Iterator[Field]:
+    for name, field in fields_of(request).items():
+        if field.form is not None:
+            kind: Typed = (
+                "list" if field.opt.many and field.opt.means == "text" else _KINDS.get(field.opt.means, "text")
+            )
+            yield Field(name, field.form.label, field.form.hint, kind, bool(field.opt.goal))
+
+
+FIELDS: Mapping[Kind, tuple[Field, ...]] = {kind: tuple(_fields(request)) for kind, request in REQUESTS.items()}
 _NUMBER = re.compile(r"[+-]?[0-9]{1,19}")
 _YES = ("true", "on", "1")
 

@@ -153,6 +153,11 @@ def types_said(declared: Mapping[str, str]) -> dict[str, str]:
     return {source_id: KINDS.spelled(text.partition(":")[0]) for source_id, text in declared.items()}
 
 
+def known_types(sources: Mapping[str, Source]) -> dict[str, str]:
+    """The types of sources by id, of those that have one."""
+    return {source_id: source.type for source_id, source in sources.items() if source.type is not None}
+
+
 def parse_by_id(declared: Mapping[str, str]) -> dict[str, Source]:
     """The sources of a query by id.
 

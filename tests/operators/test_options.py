@@ -7,6 +7,17 @@ from collections.abc import Mapping
 
 import pytest
 
+from airflow_provider_ckpt.change.option import fields_of
+from airflow_provider_ckpt.change.undo.request import UndoRequest
+from airflow_provider_ckpt.changes.fence.request import FenceRequest
+from airflow_provider_ckpt.changes.repair.request import RepairRequest
+from airflow_provider_ckpt.changes.repartition.request import RepartitionRequest
+from airflow_provider_ckpt.changes.reset.request import ResetRequest
+from airflow_provider_ckpt.changes.restore.request import RestoreRequest
+from airflow_provider_ckpt.changes.rollback.request import RollbackRequest
+from airflow_provider_ckpt.changes.salvage.request import SalvageRequest
+from airflow_provider_ckpt.changes.seed.request import SeedRequest
+from airflow_provider_ckpt.changes.sources.request import SourcesRequest
 from airflow_provider_ckpt.operators import checkpoint as operators
 from tests.operators.parameters import parameters
 from tests.option_names import options_of
@@ -54,6 +65,35 @@ def test_an_operator_takes_what_its_command_takes(name, command, renamed):
 def test_every_operator_that_changes_a_checkpoint_is_held():
     kinds = {name for name in operators.__all__ if hasattr(getattr(operators, name), "kind")}
     assert kinds - {f"Checkpoint{name}Operator" for name in COMMANDS} == set()
+
+
+#: Arguments that say how a change is carried out, or where it is.
+NOT_ASKED = {
+    *("self", "kwargs", "checkpoint", "checkpoint_conn_id", "plan", "plan_only", "expected_plan", "query_is_stopped"),
+    *("accept_sink", "approved_by", "approved_at", "undo_root", "quiet_period", "break_lock", "backup_root"),
+}
+REQUESTS: Mapping[str, type] = {
+    "Rollback": RollbackRequest,
+    "Undo": UndoRequest,
+    "ResetOffsets": ResetRequest,
+    "Sources": SourcesRequest,
+    "Salvage": SalvageRequest,
+    "Repair": RepairRequest,
+    "Repartition": RepartitionRequest,
+    "Fence": FenceRequest,
+    "Seed": SeedRequest,
+    "Restore": RestoreRequest,
+}
+
+
+@pytest.mark.parametrize("name", REQUESTS)
+def test_a_constructor_has_the_fields_of_the_request(name):
+    """Each field, and no other; what says nothing is None, or an empty tuple or mapping."""
+    taken = parameters(getattr(operators, f"Checkpoint{name}Operator"))
+    asked = {name: parameter.default for name, parameter in taken.items() if name not in NOT_ASKED}
+    assert {name: value or None for name, value in asked.items()} == {
+        name: field.default or None for name, field in fields_of(REQUESTS[name]).items()
+    }
 
 
 @pytest.mark.parametrize("name", COMMANDS)

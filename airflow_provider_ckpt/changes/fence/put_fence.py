@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from airflow_provider_ckpt.change.acceptance import require_names
 from airflow_provider_ckpt.change.guard import Tell, silent
 from airflow_provider_ckpt.change.lock import Held, locked
+from airflow_provider_ckpt.change.option import WAIT_S
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.record import journal
@@ -38,8 +39,6 @@ from airflow_provider_ckpt.times import duration_text, time_text
 
 #: How often a fence is planned anew when the query has planned its next batch first.
 TRIES = 20
-#: How long the batch in flight is waited for.
-WAIT_S = 60.0
 #: How often it is looked for.
 POLL_S = 0.25
 #: After so long the entry is read again: Spark checks whether a name is free and then renames, on a disk as on S3.

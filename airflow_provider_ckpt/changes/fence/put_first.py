@@ -6,12 +6,13 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from airflow_provider_ckpt.change.guard import Tell, silent
+from airflow_provider_ckpt.change.option import WAIT_S
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.record.find_done import find_applied
 from airflow_provider_ckpt.changes.fence.make import find_fence, is_interrupted
 from airflow_provider_ckpt.changes.fence.plan import is_closing
-from airflow_provider_ckpt.changes.fence.put_fence import WAIT_S, nothing, put_fence
+from airflow_provider_ckpt.changes.fence.put_fence import nothing, put_fence
 from airflow_provider_ckpt.changes.fence.refusals import refuse_flow
 from airflow_provider_ckpt.errors import CheckpointError
 

@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 from airflow_provider_ckpt.backup.catalog import find_backup
 from airflow_provider_ckpt.change.guard import Tell, silent
+from airflow_provider_ckpt.change.option import WAIT_S
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
-from airflow_provider_ckpt.changes.fence.put_fence import WAIT_S, put_fence
+from airflow_provider_ckpt.changes.fence.put_fence import put_fence
 from airflow_provider_ckpt.storage.store import Store
 
 

@@ -253,7 +253,7 @@ def parse_target(
     watermark: int | str | None = None,
     offsets: str | Mapping[str, Any] | None = None,
     backup: str | None = None,
-    before_deploy: str | Mapping[str, Any] | None = None,
+    before_deploy: Bookmark | str | Mapping[str, Any] | None = None,
     source_types: Mapping[str, str] | None = None,
 ) -> RollbackTarget | ToBackup | BeforeDeploy:
     """The one target that was given, from what a person or a template wrote; empty text says nothing.
@@ -271,8 +271,8 @@ def parse_target(
         ValueError: None or several are given, or one makes no sense.
         CheckpointError: ``before_deploy`` is no bookmark.
     """
-    given = {"batch": batch, "timestamp": timestamp, "watermark": watermark, "offsets": offsets, "backup": backup}
-    given["before_deploy"] = before_deploy
+    given: dict[str, Any] = {"batch": batch, "timestamp": timestamp, "watermark": watermark, "offsets": offsets}
+    given |= {"backup": backup, "before_deploy": before_deploy}
     named = [name for name, value in given.items() if value is not None and value != ""]
     if len(named) != 1:
         found = " and ".join(named) or "none"
@@ -287,7 +287,7 @@ def parse_target(
         case "backup":
             return _to_backup(str(backup))
         case "before_deploy":
-            return BeforeDeploy(read_bookmark(before_deploy))
+            return BeforeDeploy(before_deploy if isinstance(before_deploy, Bookmark) else read_bookmark(before_deploy))
     return ToOffsets(_offsets(offsets), source_types or {})
 
 

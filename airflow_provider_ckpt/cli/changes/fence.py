@@ -7,16 +7,28 @@ import click
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.changes.fence.make import make_fence
 from airflow_provider_ckpt.changes.fence.put_fence import put_fence
+from airflow_provider_ckpt.changes.fence.request import FenceRequest
+from airflow_provider_ckpt.cli.changes.asking import options_of
 from airflow_provider_ckpt.cli.changes.change_output import report_change
-from airflow_provider_ckpt.cli.changes.in_place import tell_user, waiting_for_batch
+from airflow_provider_ckpt.cli.changes.in_place import tell_user
 from airflow_provider_ckpt.cli.options import (
     directories,
     examples,
     executing,
     opening,
     shared,
-    triggered,
     user_and_host,
+)
+
+_UNDO_TO = click.option(
+    "--undo-to",
+    "undo_root",
+    metavar="ROOT",
+    shell_complete=directories,
+    help="Directory in which the records of changes are kept. By default _ckpt_undo beside the checkpoint.",
+)
+_BREAK_LOCK = click.option(
+    "--break-lock", is_flag=True, help="Remove the lock of another change, which you know has ended."
 )
 
 
@@ -28,21 +40,12 @@ from airflow_provider_ckpt.cli.options import (
     )
 )
 @click.argument("location", shell_complete=directories)
-@waiting_for_batch
-@click.option(
-    "--undo-to",
-    "undo_root",
-    metavar="ROOT",
-    shell_complete=directories,
-    help="Directory in which the records of changes are kept. By default _ckpt_undo beside the checkpoint.",
-)
-@click.option("--break-lock", is_flag=True, help="Remove the lock of another change, which you know has ended.")
-@triggered
+@options_of(FenceRequest, after={"wait_for_batch": (_UNDO_TO, _BREAK_LOCK)})
 @executing
 @shared
 def fence(
     location: str,
-    wait_s: float,
+    wait_for_batch: float,
     undo_root: str | None,
     trigger: str | None,
     storage_options: tuple[str, ...],
@@ -64,7 +67,7 @@ def fence(
         stores,
         by=user_and_host(),
         trigger=trigger,
-        wait_s=wait_s,
+        wait_s=wait_for_batch,
         break_lock=break_lock,
         tell=tell_user,
     )

@@ -13,12 +13,10 @@ from airflow_provider_ckpt.change.kinds import Kind
 from airflow_provider_ckpt.change.places import Stores, require_own_place
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.record.find_done import find_applied, receipt_of
-from airflow_provider_ckpt.changes.fence.put_fence import WAIT_S
 from airflow_provider_ckpt.changes.fence.put_first import plan_behind
 from airflow_provider_ckpt.cli.changes.change_output import report_change
 from airflow_provider_ckpt.cli.changes.plan_files import read_plan, write_plan
 from airflow_provider_ckpt.cli.options import (
-    PAUSE,
     Command,
     accepting,
     executing,
@@ -37,30 +35,6 @@ def acting(command: Command) -> Command:
         "--break-lock", is_flag=True, help="Remove the lock of another change, which you know has ended."
     )(command)
     return stopping(planning(accepting(executing(shared(command)))))
-
-
-def fencing(command: Command) -> Command:
-    """``--fence`` and ``--wait-for-batch``, for changes that may be made beside a query that cannot be reached."""
-    return click.option(
-        "--fence",
-        is_flag=True,
-        help="Fence the checkpoint first, as ckpt fence does; --i-know-it-is-stopped is then not needed. When the "
-        "change is refused after that, the fence stays.",
-    )(waiting_for_batch(command))
-
-
-def waiting_for_batch(command: Command) -> Command:
-    """``--wait-for-batch``, for what puts a fence."""
-    return click.option(
-        "--wait-for-batch",
-        "wait_s",
-        type=PAUSE,
-        default=str(int(WAIT_S)),
-        show_default=True,
-        metavar="DURATION",
-        help="How long a fence waits for the commit of a batch in flight, such as 10m; a plain number is seconds. "
-        "While it waits, no Spark starts from the checkpoint; without a commit by then, the fence is withdrawn.",
-    )(command)
 
 
 def planned_behind(

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
-from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.changes.repartition.make import make_repartition
-from airflow_provider_ckpt.cli.changes.in_place import acting, carry_out, read_own
-from airflow_provider_ckpt.cli.changes.plan_files import require_alone, require_consistent
-from airflow_provider_ckpt.cli.options import Whole, directories, examples, opening, pairs
-from airflow_provider_ckpt.query.sink import parse_sink
+from airflow_provider_ckpt.changes.repartition.request import RepartitionRequest
+from airflow_provider_ckpt.cli.changes.asking import Change, changing
+from airflow_provider_ckpt.cli.changes.in_place import acting
+from airflow_provider_ckpt.cli.options import directories, examples
 
 
 @click.command(
@@ -23,51 +20,15 @@ from airflow_provider_ckpt.query.sink import parse_sink
     )
 )
 @click.argument("location", shell_complete=directories)
-@click.option(
-    "--partitions",
-    type=Whole(min=1),
-    metavar="PARTITIONS",
-    help="How many partitions the state is to have. The next start of the query runs with that number.",
-)
-@click.option(
-    "--conf",
-    "confs",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="Conf of the Spark session that repartitions, such as spark.master or what it needs to reach the checkpoint. "
-    "Confs of the state are taken from the checkpoint. Can be given more than once.",
-)
-@click.option(
-    "--sink",
-    metavar="TYPE[:URI]",
-    help="Sink of the query: file, delta, iceberg or hudi with its URI, or another type such as kafka. The log of a "
-    "file sink gets an empty entry, without which the sink stops later.",
-)
+@changing("repartition", RepartitionRequest, places=lambda asked: {"spark_confs": asked.confs})
 @acting
-def repartition(
-    location: str,
-    partitions: int | None,
-    confs: tuple[str, ...],
-    sink: str | None,
-    undo_root: str | None,
-    storage_options: tuple[str, ...],
-    plan_file: str | None,
-    **how: Any,
-) -> None:
+def repartition(change: Change, asked: RepartitionRequest) -> None:
     """Give the state another number of partitions, through Spark itself (4.2 or later). ckpt undo takes it back.
 
     Needs PySpark and Java where it is executed, and a query that is stopped. After an
     interruption, run the same command again to finish.
     """
-    require_consistent(how["plan_out"], how["approved_by"], execute=how["execute"])
-    opener, spark_confs = opening(storage_options), dict(pairs(confs, "--conf"))
-    if plan_file:
-        require_alone("--plan", {"--partitions": partitions, "--sink": sink})
-        stores = Stores.of(location, opener, undo=undo_root, spark_confs=spark_confs)
-        carry_out(*read_own(plan_file, "repartition", stores), opener, **how)
-        return
-    if partitions is None:
+    if asked.partitions is None:
         raise click.UsageError("give --partitions N, or --plan FILE")
-    declared = parse_sink(sink) if sink else None
-    stores = Stores.of(location, opener, sink=declared, undo=undo_root, spark_confs=spark_confs)
-    carry_out(make_repartition(stores, partitions, sink=declared), stores, opener, **how)
+    stores = change.stores(sink=asked.sink, spark_confs=asked.confs)
+    change.carry_out(make_repartition(stores, asked.partitions, sink=asked.sink), stores)

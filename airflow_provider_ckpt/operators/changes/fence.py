@@ -6,14 +6,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_ckpt.change.option import WAIT_S
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.record.find_done import find_done, receipt_of
 from airflow_provider_ckpt.changes.fence.make import make_fence
-from airflow_provider_ckpt.changes.fence.put_fence import WAIT_S, put_fence
+from airflow_provider_ckpt.changes.fence.put_fence import put_fence
+from airflow_provider_ckpt.changes.fence.request import FenceRequest
 from airflow_provider_ckpt.errors import CheckpointLockedError
-from airflow_provider_ckpt.hooks.checkpoint import airflow_errors, duration_ms_of, require_flags
+from airflow_provider_ckpt.hooks.checkpoint import airflow_errors, require_flags
 from airflow_provider_ckpt.lineage.datasets import Named
 from airflow_provider_ckpt.operators.base import CheckpointOperator, digest_of, result_of, task_of
+from airflow_provider_ckpt.operators.changes.asked import asked_of
 from airflow_provider_ckpt.report.tables import plan_tables
 
 if TYPE_CHECKING:
@@ -63,28 +66,27 @@ class CheckpointFenceOperator(CheckpointOperator):
         """Fence, or find the fence that is there; and log it."""
         with airflow_errors(context):
             require_flags(self, "break_lock", "plan_only")
-            wait_s = duration_ms_of("wait_for_batch", self.wait_for_batch) / 1000
+            asked = asked_of(self, FenceRequest)
             stores = Stores.of(self.checkpoint, self.store, undo=self.undo_root)
-            trigger = self.trigger or None
             if self.plan_only:
-                plan = make_fence(stores, trigger=trigger)
+                plan = make_fence(stores, trigger=asked.trigger)
                 self.report(*plan_tables(plan))
                 return self.tell(context, result_of(plan, None))
-            by, asked = task_of(context), digest_of(self, CheckpointOperator.template_fields)
-            if (done := find_done(stores, "fence", by, asked)) is not None:
+            by, digest = task_of(context), digest_of(self, CheckpointOperator.template_fields)
+            if (done := find_done(stores, "fence", by, digest)) is not None:
                 self.log.info("This task has put the fence %s before. Nothing was done.", done.plan.plan_id)
                 return self.tell(context, result_of(done.plan, receipt_of(done)))
 
             def not_done() -> None:
-                if find_done(stores, "fence", by, asked) is not None:
+                if find_done(stores, "fence", by, digest) is not None:
                     raise CheckpointLockedError("another run of this task has put the fence.", location=self.checkpoint)
 
             plan, receipt = put_fence(
                 stores,
                 by=by,
-                asked=asked,
-                trigger=trigger,
-                wait_s=wait_s,
+                asked=digest,
+                trigger=asked.trigger,
+                wait_s=asked.wait_for_batch,
                 break_lock=self.break_lock,
                 require=not_done,
                 tell=self.log.info,

@@ -15,11 +15,11 @@ from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.ask_word import ask_word
 from airflow_provider_ckpt.change.expectation import require_expected
 from airflow_provider_ckpt.change.kinds import Kind
+from airflow_provider_ckpt.change.option import WAIT_S
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.record.find_done import find_done, receipt_of
 from airflow_provider_ckpt.change.record.journal import Record
-from airflow_provider_ckpt.changes.fence.put_fence import WAIT_S
 from airflow_provider_ckpt.changes.fence.put_first import plan_behind
 from airflow_provider_ckpt.errors import CheckpointError, PlanError
 from airflow_provider_ckpt.hooks.checkpoint import airflow_errors, duration_ms_of, require_flags
@@ -27,12 +27,12 @@ from airflow_provider_ckpt.lineage.datasets import Named, declared_sinks, declar
 from airflow_provider_ckpt.operators.base import (
     CheckpointOperator,
     digest_of,
+    plain,
     plan_of,
     push_plan,
     result_of,
     task_of,
     text_of,
-    value_of,
     word_of,
     words,
 )
@@ -338,21 +338,3 @@ def own_errors() -> Iterator[None]:
         if isinstance(error.__cause__, AirflowException):
             raise error.__cause__ from None
         raise
-
-
-def plain(name: str, value: Any) -> Any:
-    """A value that a template may have made text. Raises CheckpointError."""
-    try:
-        return value_of(value)
-    except ValueError as error:
-        raise CheckpointError(f"{name}: {error}") from None
-
-
-def source_types_of(value: Any) -> dict[str, str]:
-    """Types of sources by their ids; YAML when it is text. Raises CheckpointError."""
-    sources = plain("sources", value) or {}
-    if not isinstance(sources, Mapping):
-        raise CheckpointError(
-            f"sources must be source types by source id, such as {{'0': 'kafka'}}, not {sources!r:.60}"
-        )
-    return {str(source_id): str(kind) for source_id, kind in sources.items()}

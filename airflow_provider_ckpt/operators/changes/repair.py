@@ -8,11 +8,12 @@ from typing import Any, ClassVar
 from airflow_provider_ckpt.change.kinds import Kind
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
-from airflow_provider_ckpt.changes.repair.decision import Decisions, parse_decisions
 from airflow_provider_ckpt.changes.repair.make import make_repair
+from airflow_provider_ckpt.changes.repair.request import RepairRequest
 from airflow_provider_ckpt.errors import CheckpointError
-from airflow_provider_ckpt.operators.base import is_nothing
-from airflow_provider_ckpt.operators.changes.in_place import CheckpointChangeOperator, plain
+from airflow_provider_ckpt.operators.base import is_nothing, plain
+from airflow_provider_ckpt.operators.changes.asked import asked_of, rendered_fields
+from airflow_provider_ckpt.operators.changes.in_place import CheckpointChangeOperator
 
 
 class CheckpointRepairOperator(CheckpointChangeOperator):
@@ -31,13 +32,7 @@ class CheckpointRepairOperator(CheckpointChangeOperator):
     kind: ClassVar[Kind] = "repair"
     does = "repair"
     has_done = "The log of the file sink was completed of"
-    template_fields: Sequence[str] = (
-        *CheckpointChangeOperator.template_fields,
-        "copy",
-        "adopt",
-        "empty",
-        "compact_interval",
-    )
+    template_fields: Sequence[str] = rendered_fields(RepairRequest, CheckpointChangeOperator.template_fields)
 
     def __init__(
         self,
@@ -56,29 +51,30 @@ class CheckpointRepairOperator(CheckpointChangeOperator):
 
     def planned(self) -> tuple[Plan, Stores]:
         """A plan made now, or that of a repair that was interrupted."""
-        sink = self.declared_sink()
-        if sink is None:
+        batches = {name: tuple(_batches(name, getattr(self, name))) for name in ("adopt", "empty")}
+        asked = asked_of(self, RepairRequest, compact_interval=self._interval(), **batches)
+        if asked.sink is None:
             raise CheckpointError(
                 "sink must be the file sink whose log is to be completed, such as file:s3://lake/orders"
             )
-        decisions = self._decisions()
-        stores = Stores.of(self.checkpoint, self.store, sink=sink, undo=self.undo_root, backups=self.copy)
-        return make_repair(stores, sink, decisions), stores
+        try:
+            decisions = asked.decisions()
+        except ValueError as error:
+            raise CheckpointError(str(error)) from error
+        stores = Stores.of(self.checkpoint, self.store, sink=asked.sink, undo=self.undo_root, backups=asked.copy)
+        return make_repair(stores, asked.sink, decisions), stores
 
     def lineage_trims(self) -> bool:
         """True unless only a plan is made: a repair writes to the sink."""
         return not self.plan_only
 
-    def _decisions(self) -> Decisions:
+    def _interval(self) -> int | None:
         interval = None if is_nothing(self.compact_interval) else plain("compact_interval", self.compact_interval)
         if interval is not None and (type(interval) is not int or interval < 1):
             raise CheckpointError(
                 f"compact_interval must be a whole number of batches, not {self.compact_interval!r:.60}"
             )
-        try:
-            return parse_decisions(_batches("adopt", self.adopt), _batches("empty", self.empty), interval)
-        except ValueError as error:
-            raise CheckpointError(str(error)) from error
+        return interval
 
 
 def _batches(name: str, value: Any) -> list[str]:

@@ -9,36 +9,21 @@ from typing import Any, ClassVar
 from airflow_provider_ckpt.change.kinds import Kind
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
-from airflow_provider_ckpt.changes.reset.make import make_reset
-from airflow_provider_ckpt.clock import now_ms
+from airflow_provider_ckpt.changes.reset.make_asked import reset_asked
+from airflow_provider_ckpt.changes.reset.request import ResetRequest
 from airflow_provider_ckpt.errors import CheckpointError
-from airflow_provider_ckpt.hooks.checkpoint import duration_ms_of
 from airflow_provider_ckpt.hooks.kafka import kafka_config
-from airflow_provider_ckpt.operators.base import is_nothing, texts_of
-from airflow_provider_ckpt.operators.changes.in_place import CheckpointChangeOperator, CheckpointFencingOperator, plain
-from airflow_provider_ckpt.query.source import Source, parse_item, require_asked
-from airflow_provider_ckpt.sources.goal import Goal, parse_goal
-from airflow_provider_ckpt.sources.kafka.strategies import Scope, parse_scope
+from airflow_provider_ckpt.operators.base import texts_of
+from airflow_provider_ckpt.operators.changes.asked import (
+    asked_of,
+    read_source,
+    rendered_fields,
+    require_request_flags,
+)
+from airflow_provider_ckpt.operators.changes.in_place import CheckpointChangeOperator, CheckpointFencingOperator
+from airflow_provider_ckpt.sources.kafka.strategies import parse_scope
 from airflow_provider_ckpt.sources.open_end import Access
 from airflow_provider_ckpt.sources.resolve_goal import resolve_aim
-from airflow_provider_ckpt.times import parse_time_ms
-from airflow_provider_ckpt.untrusted.fields import require_flag
-
-#: The parameters that say where to, by what the pure reader of goals calls them.
-_GOALS = {
-    "earliest": "to_earliest",
-    "latest": "to_latest",
-    "current": "to_current",
-    "at_ms": "to_datetime",
-    "duration_ms": "by_duration",
-    "shift": "shift_by",
-    "offsets": "to_offsets",
-    "csv": "from_csv",
-    "version": "to_version",
-    "snapshot": "to_snapshot",
-    "skip_version": "skip_version",
-    "skip_snapshot": "skip_snapshot",
-}
 
 
 class CheckpointResetOffsetsOperator(CheckpointFencingOperator):
@@ -73,26 +58,7 @@ class CheckpointResetOffsetsOperator(CheckpointFencingOperator):
     kind: ClassVar[Kind] = "reset"
     does = "reset-offsets"
     has_done = "The offsets were reset of"
-    template_fields: Sequence[str] = (
-        *CheckpointChangeOperator.template_fields,
-        "source",
-        "to_earliest",
-        "to_latest",
-        "to_current",
-        "to_datetime",
-        "by_duration",
-        "shift_by",
-        "to_offsets",
-        "to_version",
-        "to_snapshot",
-        "skip_version",
-        "skip_snapshot",
-        "from_csv",
-        "topics",
-        "kafka_conn_id",
-        "trigger",
-        "state_will_see_rows_again",
-    )
+    template_fields: Sequence[str] = rendered_fields(ResetRequest, CheckpointChangeOperator.template_fields)
 
     def __init__(
         self,
@@ -138,86 +104,26 @@ class CheckpointResetOffsetsOperator(CheckpointFencingOperator):
     def require_arguments(self) -> None:
         """Raise CheckpointError for a flag that is none."""
         super().require_arguments()
-        for name in ("to_earliest", "to_latest", "to_current", "state_will_see_rows_again"):
-            self._flag(name)
+        require_request_flags(self, ResetRequest)
 
     def lineage_sources(self) -> Any:
         """The sources of the query, for its lineage."""
         try:
-            source_id, declared = self._declared()
-            topics = ",".join(self._scope().topics or declared.topics)
-        except CheckpointError:  # the task itself says what is wrong
+            source = read_source("source", self.source)
+            topics = ",".join(parse_scope(texts_of("topics", self.topics)).topics or source.topics)
+        except (CheckpointError, ValueError):  # the task itself says what is wrong
             return None
-        return {source_id: f"{declared.type}:{declared.location}{f'/{topics}' if declared.type == 'kafka' else ''}"}
+        return {source.id or "": f"{source.type}:{source.location}{f'/{topics}' if source.type == 'kafka' else ''}"}
 
     def planned(self) -> tuple[Plan, Stores]:
         """A plan made now, or that of a reset that was interrupted."""
-        source_id, declared = self._declared()
-        goal, sink = self._goal(), self.declared_sink()
-        stores = Stores.of(self.checkpoint, self.store, sink=sink, undo=self.undo_root)
-        aim = resolve_aim(
-            declared, goal, self._scope(), Access(self.store, stores.checkpoint, kafka_config(self.kafka_conn_id))
-        )
-        again = self._flag("state_will_see_rows_again")
-        trigger = self.trigger or None
-        told: dict[str, Any] = {"sink": sink, "state_sees_rows_again": again, "trigger": trigger}
-        told["asks_anew"] = self.asks_anew
-
-        def make(fenced: bool) -> Plan:
-            return make_reset(stores, source_id, aim, fenced=fenced, **told)
-
-        return self.planned_behind(make, stores, trigger), stores
-
-    def _declared(self) -> tuple[str, Source]:
+        source = read_source("source", self.source)
+        asked = asked_of(self, ResetRequest, source=source)
         try:
-            source = parse_item(self.source if isinstance(self.source, str) else "")
-        except ValueError:
-            raise CheckpointError(
-                f"source must be ID=TYPE:PLACE, such as 0=kafka:host:9092, not {self.source!r:.60}"
-            ) from None
-        require_asked(source)
-        return source.id or "", source
-
-    def _goal(self) -> Goal:
-        try:
-            return parse_goal(
-                earliest=self._flag("to_earliest"),
-                latest=self._flag("to_latest"),
-                current=self._flag("to_current"),
-                at_ms=None if is_nothing(self.to_datetime) else parse_time_ms(str(self.to_datetime), now_ms=now_ms()),
-                duration_ms=None if is_nothing(self.by_duration) else duration_ms_of("by_duration", self.by_duration),
-                shift=self._number("shift_by"),
-                version=self._number("to_version"),
-                snapshot=self._number("to_snapshot"),
-                skip_version=self._number("skip_version"),
-                skip_snapshot=self._number("skip_snapshot"),
-                offsets=plain("to_offsets", self.to_offsets) if not is_nothing(self.to_offsets) else None,
-                csv=self._csv(),
-                called=_GOALS,
-            )
+            goal, scope = asked.goal(), asked.scope()
         except ValueError as error:
             raise CheckpointError(str(error)) from error
-
-    def _number(self, name: str) -> int | None:
-        given = getattr(self, name)
-        number = None if is_nothing(given) else plain(name, given)
-        if number is not None and type(number) is not int:
-            raise CheckpointError(f"{name} must be a whole number, not {given!r:.60}")
-        return number
-
-    def _csv(self) -> str | None:
-        if is_nothing(self.from_csv):
-            return None
-        if not isinstance(self.from_csv, str):  # a native template takes quotes for Python
-            raise CheckpointError("from_csv must be lines topic,partition,offset without quotes, as one text")
-        return self.from_csv
-
-    def _scope(self) -> Scope:
-        try:
-            return parse_scope(texts_of("topics", self.topics))
-        except ValueError as error:
-            raise CheckpointError(str(error)) from error
-
-    def _flag(self, name: str) -> bool:
-        """A flag, or the text that a template has made of one."""
-        return require_flag(name, plain(name, getattr(self, name)))
+        stores = Stores.of(self.checkpoint, self.store, sink=asked.sink, undo=self.undo_root)
+        access = Access(self.store, stores.checkpoint, kafka_config(asked.kafka_conn_id))
+        make = reset_asked(asked, stores, resolve_aim(source, goal, scope, access), self.asks_anew)
+        return self.planned_behind(make, stores, asked.trigger), stores

@@ -8,17 +8,15 @@ from typing import Any, ClassVar
 from airflow_provider_ckpt.change.kinds import Kind
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
-from airflow_provider_ckpt.changes.rollback.goal import BeforeDeploy, RollbackTarget, ToBackup, parse_target
-from airflow_provider_ckpt.changes.rollback.make import make_rollback
+from airflow_provider_ckpt.changes.rollback.make_asked import make_rollback_asked
+from airflow_provider_ckpt.changes.rollback.request import RollbackRequest
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.fleet.find_readers import with_readers
-from airflow_provider_ckpt.operators.base import texts_of
+from airflow_provider_ckpt.operators.changes.asked import asked_of, rendered_fields
 from airflow_provider_ckpt.operators.changes.in_place import (
     CheckpointChangeOperator,
     CheckpointFencingOperator,
     CheckpointTrimmingOperator,
-    plain,
-    source_types_of,
 )
 
 
@@ -47,20 +45,7 @@ class CheckpointRollbackOperator(CheckpointTrimmingOperator, CheckpointFencingOp
     kind: ClassVar[Kind] = "rollback"
     does = "rollback"
     has_done = "A rollback was carried out of"
-    template_fields: Sequence[str] = (
-        *CheckpointChangeOperator.template_fields,
-        "to_batch",
-        "to_timestamp",
-        "to_watermark",
-        "to_offsets",
-        "to_backup",
-        "to_before_deploy",
-        "sources",
-        "trigger",
-        "trim_sink_log",
-        "downstream",
-        "backup_root",
-    )
+    template_fields: Sequence[str] = rendered_fields(RollbackRequest, CheckpointChangeOperator.template_fields)
 
     def __init__(
         self,
@@ -91,30 +76,17 @@ class CheckpointRollbackOperator(CheckpointTrimmingOperator, CheckpointFencingOp
 
     def planned(self) -> tuple[Plan, Stores]:
         """A plan made now, or one that was begun and interrupted."""
-        source_types = source_types_of(self.sources)
-        target = self._target(source_types)
-        sink = self.declared_sink()
-        backups = target.root if isinstance(target, ToBackup) else self.backup_root
-        stores = Stores.of(self.checkpoint, self.store, sink=sink, undo=self.undo_root, backups=backups)
-        roots = texts_of("downstream", self.downstream)
-        told: dict[str, Any] = {"sink": sink, "sources": source_types, "trigger": self.trigger}
-
-        def make(fenced: bool) -> Plan:
-            plan = make_rollback(stores, target, trim_sink_log=self.trims(), fenced=fenced, **told)
-            return with_readers(plan, stores, sink, self.store, roots)
-
-        return self.planned_behind(make, stores, self.trigger), stores
-
-    def _target(self, source_types: Mapping[str, str]) -> RollbackTarget | ToBackup | BeforeDeploy:
+        as_written = {name: getattr(self, name) for name in ("to_batch", "to_timestamp", "to_watermark", "to_offsets")}
+        asked = asked_of(self, RollbackRequest, **as_written)
         try:
-            return parse_target(
-                batch=self.to_batch,
-                timestamp=self.to_timestamp,
-                watermark=self.to_watermark,
-                offsets=self.to_offsets,
-                backup=self.to_backup,
-                before_deploy=plain("to_before_deploy", self.to_before_deploy),
-                source_types=source_types,
-            )
+            target = asked.target()
         except ValueError as error:
             raise CheckpointError(str(error)) from error
+        backups = asked.backups_of(target)
+        stores = Stores.of(self.checkpoint, self.store, sink=asked.sink, undo=self.undo_root, backups=backups)
+
+        def make(fenced: bool) -> Plan:
+            plan = make_rollback_asked(asked, target, stores, fenced=fenced)
+            return with_readers(plan, stores, asked.sink, self.store, asked.downstream)
+
+        return self.planned_behind(make, stores, asked.trigger), stores

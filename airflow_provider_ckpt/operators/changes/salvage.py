@@ -9,6 +9,8 @@ from airflow_provider_ckpt.change.kinds import Kind
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.changes.salvage.make import make_salvage
+from airflow_provider_ckpt.changes.salvage.request import SalvageRequest
+from airflow_provider_ckpt.operators.changes.asked import asked_of, rendered_fields
 from airflow_provider_ckpt.operators.changes.in_place import CheckpointChangeOperator, CheckpointTrimmingOperator
 
 
@@ -25,12 +27,7 @@ class CheckpointSalvageOperator(CheckpointTrimmingOperator):
     kind: ClassVar[Kind] = "salvage"
     does = "salvage"
     has_done = "A salvage was carried out of"
-    template_fields: Sequence[str] = (
-        *CheckpointChangeOperator.template_fields,
-        "backup_root",
-        "trigger",
-        "trim_sink_log",
-    )
+    template_fields: Sequence[str] = rendered_fields(SalvageRequest, CheckpointChangeOperator.template_fields)
 
     def __init__(self, *, backup_root: str | None = None, trigger: str | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -39,6 +36,7 @@ class CheckpointSalvageOperator(CheckpointTrimmingOperator):
 
     def planned(self) -> tuple[Plan, Stores]:
         """A plan made now, or that of a salvage that was interrupted."""
-        sink, trigger = self.declared_sink(), self.trigger or None
-        stores = Stores.of(self.checkpoint, self.store, sink=sink, undo=self.undo_root, backups=self.backup_root)
-        return make_salvage(stores, trim_sink_log=self.trims(), sink=sink, trigger=trigger), stores
+        asked = asked_of(self, SalvageRequest)
+        stores = Stores.of(self.checkpoint, self.store, sink=asked.sink, undo=self.undo_root, backups=asked.backup_root)
+        plan = make_salvage(stores, trim_sink_log=asked.trim_sink_log, sink=asked.sink, trigger=asked.trigger)
+        return plan, stores

@@ -15,9 +15,10 @@ from airflow_provider_ckpt.changes.seed.write import write_seed
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.lineage.datasets import Named, checkpoint, declared_sinks, declared_sources
-from airflow_provider_ckpt.operators.base import is_nothing
-from airflow_provider_ckpt.operators.changes.in_place import plain, source_types_of
+from airflow_provider_ckpt.operators.base import is_nothing, plain
+from airflow_provider_ckpt.operators.changes.asked import read_sources
 from airflow_provider_ckpt.operators.changes.new_place import CheckpointNewPlaceOperator, Sinks
+from airflow_provider_ckpt.query.source import known_types
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.times import parse_time_ms
 
@@ -79,7 +80,7 @@ class CheckpointSeedOperator(CheckpointNewPlaceOperator):
         return make_seed(
             target,
             self._positions(),
-            source_types_of(self.sources),
+            known_types(read_sources("sources", self.sources)),
             sinks=sinks,
             after_batch=self._number("after_batch") or 0,
         )

@@ -9,10 +9,11 @@ from airflow_provider_ckpt.change.kinds import Kind
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.changes.sources.make import make_source_change
-from airflow_provider_ckpt.changes.sources.request import SourceChange, parse_change
+from airflow_provider_ckpt.changes.sources.request import SourcesRequest
 from airflow_provider_ckpt.errors import CheckpointError
-from airflow_provider_ckpt.operators.base import texts_of
-from airflow_provider_ckpt.operators.changes.in_place import CheckpointChangeOperator, CheckpointFencingOperator, plain
+from airflow_provider_ckpt.operators.base import plain, texts_of
+from airflow_provider_ckpt.operators.changes.asked import asked_of, rendered_fields
+from airflow_provider_ckpt.operators.changes.in_place import CheckpointChangeOperator, CheckpointFencingOperator
 
 
 class CheckpointSourcesOperator(CheckpointFencingOperator):
@@ -33,13 +34,7 @@ class CheckpointSourcesOperator(CheckpointFencingOperator):
     kind: ClassVar[Kind] = "sources"
     does = "sources"
     has_done = "The sources were changed of"
-    template_fields: Sequence[str] = (
-        *CheckpointChangeOperator.template_fields,
-        "continued",
-        "dropped",
-        "operators",
-        "trigger",
-    )
+    template_fields: Sequence[str] = rendered_fields(SourcesRequest, CheckpointChangeOperator.template_fields)
 
     def __init__(
         self,
@@ -58,30 +53,30 @@ class CheckpointSourcesOperator(CheckpointFencingOperator):
 
     def planned(self) -> tuple[Plan, Stores]:
         """A plan made now, or that of a change that was interrupted."""
-        change, sink, trigger = self._change_of_sources(), self.declared_sink(), self.trigger or None
-        stores = Stores.of(self.checkpoint, self.store, sink=sink, undo=self.undo_root)
-
-        def make(fenced: bool) -> Plan:
-            return make_source_change(stores, change, sink=sink, trigger=trigger, fenced=fenced)
-
-        return self.planned_behind(make, stores, trigger), stores
-
-    def _change_of_sources(self) -> SourceChange:
+        asked = asked_of(
+            self,
+            SourcesRequest,
+            continued=self._continued(),
+            dropped=_names("dropped", self.dropped),
+            operators=texts_of("operators", plain("operators", self.operators)),
+        )
         try:
-            return parse_change(
-                self._continued(),
-                _names("dropped", self.dropped),
-                texts_of("operators", plain("operators", self.operators)) or None,
-            )
+            change = asked.change()
         except ValueError as error:
             raise CheckpointError(f"continued and dropped: {error}") from error
+        stores = Stores.of(self.checkpoint, self.store, sink=asked.sink, undo=self.undo_root)
 
-    def _continued(self) -> Sequence[str]:
+        def make(fenced: bool) -> Plan:
+            return make_source_change(stores, change, sink=asked.sink, trigger=asked.trigger, fenced=fenced)
+
+        return self.planned_behind(make, stores, asked.trigger), stores
+
+    def _continued(self) -> tuple[str, ...]:
         given = plain("continued", self.continued)
         if not isinstance(given, Mapping):
             return _names("continued", given)
         pairs = [(_name("continued", new), _name("continued", old)) for new, old in given.items()]
-        return [f"{new}={old}" for new, old in pairs]
+        return tuple(f"{new}={old}" for new, old in pairs)
 
 
 def _names(name: str, value: Any) -> tuple[str, ...]:

@@ -12,8 +12,10 @@ from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.record.find_done import find_undo_of
 from airflow_provider_ckpt.change.record.journal import Record
 from airflow_provider_ckpt.change.undo.make import make_undo
+from airflow_provider_ckpt.change.undo.request import UndoRequest
 from airflow_provider_ckpt.fleet.find_readers import with_readers
-from airflow_provider_ckpt.operators.base import text_of, texts_of
+from airflow_provider_ckpt.operators.base import text_of
+from airflow_provider_ckpt.operators.changes.asked import asked_of, rendered_fields
 from airflow_provider_ckpt.operators.changes.in_place import CheckpointChangeOperator
 
 
@@ -34,7 +36,7 @@ class CheckpointUndoOperator(CheckpointChangeOperator):
     kind: ClassVar[Kind] = "undo"
     does = "undo"
     has_done = "A change was undone of"
-    template_fields: Sequence[str] = (*CheckpointChangeOperator.template_fields, "undoes", "trigger", "downstream")
+    template_fields: Sequence[str] = rendered_fields(UndoRequest, CheckpointChangeOperator.template_fields)
 
     def __init__(
         self,
@@ -56,10 +58,8 @@ class CheckpointUndoOperator(CheckpointChangeOperator):
 
     def planned(self) -> tuple[Plan, Stores]:
         """A plan made now, or one that was begun and interrupted."""
-        sink = self.declared_sink()
-        stores = Stores.of(self.checkpoint, self.store, sink=sink, undo=self.undo_root)
-        wanted = text_of(self.undoes) or None
-        plan = make_undo(stores, undoes=wanted, sink=sink, opened=self.store, trigger=self.trigger or None)
-        roots = texts_of("downstream", self.downstream)
-        plan = with_readers(plan, stores, sink or sink_of(plan), self.store, roots)
+        asked = asked_of(self, UndoRequest, undoes=text_of(self.undoes) or None)
+        stores = Stores.of(self.checkpoint, self.store, sink=asked.sink, undo=self.undo_root)
+        plan = make_undo(stores, undoes=asked.undoes, sink=asked.sink, opened=self.store, trigger=asked.trigger)
+        plan = with_readers(plan, stores, asked.sink or sink_of(plan), self.store, asked.downstream)
         return plan, stores.for_plan(plan, self.store)

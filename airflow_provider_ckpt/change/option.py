@@ -1,0 +1,173 @@
+"""What a person can say of a change, written once: the fields of a request, of which every face is made.
+
+A request is a frozen dataclass whose fields are ``Annotated[type, Opt(...), Form(...)]``. The command line makes
+options of them, the page of a checkpoint a form, and a test holds the constructors of operators against them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass
+from dataclasses import fields as fields_in
+from functools import cache
+from typing import Annotated, Any, Literal, get_type_hints
+
+from airflow_provider_ckpt.query.sink import Sink
+
+#: What the text of a field means.
+Meaning = Literal[
+    "text",
+    "flag",
+    "whole",
+    "id",
+    "time",
+    "duration",
+    "pause",
+    "json",
+    "csv",
+    "bookmark",
+    "pairs",
+    "paths",
+    "place",
+    "source",
+    "sources",
+    "sink",
+    "sinks",
+    "trigger",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Opt:
+    """How a field of a request is asked for.
+
+    Args:
+        option: The option of the command line; empty when the command line does not have the field.
+        help: What the option does; sentences.
+        means: What its text means: a whole number, the id of a snapshot (which JavaScript has no number for), a time, a
+            directory, lines of CSV (a file on the command line), a bookmark (the same), and so on.
+        metavar: What stands for the value in the help.
+        many: Whether it can be given more than once.
+        least: The smallest whole number; None for any.
+        most: The largest whole number; None for any.
+        goal: What the parser of goals calls it, of fields of which exactly one is given; empty for the others.
+        beside_plan: Whether it says how the change is carried out, so that it can stand beside a plan file.
+    """
+
+    option: str
+    help: str = ""
+    means: Meaning = "text"
+    metavar: str | None = None
+    many: bool = False
+    least: int | None = None
+    most: int | None = None
+    goal: str = ""
+    beside_plan: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How the form of the page asks for a field.
+
+    Args:
+        label: What it is called, for people.
+        hint: An example, or what it means.
+    """
+
+    label: str
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A field of a request.
+
+    Args:
+        opt: How it is asked for.
+        form: How the form of the page asks for it; None when the form does not have it.
+        default: What it is when nothing is said.
+    """
+
+    opt: Opt
+    form: Form | None
+    default: Any
+
+
+@cache
+def fields_of(request: type) -> Mapping[str, Field]:
+    """The fields of a request by name, in order."""
+    hints = get_type_hints(request, include_extras=True)
+    found = {}
+    for field in fields_in(request):
+        said = {type(item): item for item in hints[field.name].__metadata__}
+        default = field.default if field.default_factory is MISSING else field.default_factory()
+        found[field.name] = Field(said[Opt], said.get(Form), default)
+    return found
+
+
+def goal_values(asked: Any) -> dict[str, Any]:
+    """The fields of a request of which exactly one says where to, as the parser of goals calls them."""
+    request: type = type(asked)
+    return {field.opt.goal: getattr(asked, name) for name, field in fields_of(request).items() if field.opt.goal}
+
+
+def goal_names(request: type) -> dict[str, str]:
+    """The fields that say where to, by what the parser of goals calls them."""
+    return {field.opt.goal: name for name, field in fields_of(request).items() if field.opt.goal}
+
+
+# --- fields that several changes have --------------------------------------------------------------------------------
+
+#: Seconds that a fence waits for the commit of a batch in flight.
+WAIT_S = 60.0
+
+SinkOf = Annotated[
+    Sink | None,
+    Opt(
+        "--sink",
+        "Sink of the query: file, delta, iceberg or hudi with its URI, or another type such as kafka. The plan states "
+        "the effect on it.",
+        "sink",
+        metavar="TYPE[:URI]",
+    ),
+    Form(
+        "Sink of the query", "file:s3://lake/orders, delta:URI, kafka, foreachBatch; without it its effect is unknown"
+    ),
+]
+TRIGGER = Opt("--trigger", "Trigger that the query runs with. ckpt assumes none when it is not given.", "trigger")
+TriggerOf = Annotated[
+    str | None,
+    TRIGGER,
+    Form("Trigger of the query", "such as processingTime, availableNow or realTime"),
+]
+FenceFirst = Annotated[
+    bool,
+    Opt(
+        "--fence",
+        "Fence the checkpoint first, as ckpt fence does; --i-know-it-is-stopped is then not needed. When the change is "
+        "refused after that, the fence stays.",
+        "flag",
+    ),
+]
+WaitForBatch = Annotated[
+    float,
+    Opt(
+        "--wait-for-batch",
+        "How long a fence waits for the commit of a batch in flight, such as 10m; a plain number is seconds. While it "
+        "waits, no Spark starts from the checkpoint; without a commit by then, the fence is withdrawn.",
+        "pause",
+        metavar="DURATION",
+        beside_plan=True,
+    ),
+]
+Downstream = Annotated[
+    tuple[str, ...],
+    Opt(
+        "--downstream",
+        "Also search below this root for checkpoints of other queries that have read what is dropped. The directory "
+        "that holds this checkpoint is always searched. Can be given more than once.",
+        "place",
+        metavar="ROOT",
+        many=True,
+    ),
+]

@@ -1,0 +1,33 @@
+"""What a person can ask of a salvage."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from airflow_provider_ckpt.change.option import Opt, SinkOf, TriggerOf
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SalvageRequest:
+    """With what a damaged checkpoint is saved."""
+
+    backup_root: Annotated[
+        str | None,
+        Opt(
+            "--backup-root",
+            "Root of backups, where files that the checkpoint lacks are searched for.",
+            "place",
+            "ROOT",
+        ),
+    ] = None
+    sink: SinkOf = None
+    trim_sink_log: Annotated[
+        bool,
+        Opt(
+            "--trim-sink-log",
+            "Also remove the batches that are given up from the file sink's log. Needs --sink file:URI.",
+            "flag",
+        ),
+    ] = False
+    trigger: TriggerOf = None

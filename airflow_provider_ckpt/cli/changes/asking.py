@@ -1,0 +1,240 @@
+"""Options from the fields of a request, and what every command does with them that changes a checkpoint in place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import click
+
+from airflow_provider_ckpt.backup.relocation import parse_path_rule
+from airflow_provider_ckpt.change.kinds import Kind
+from airflow_provider_ckpt.change.option import Field, Meaning, Opt, fields_of
+from airflow_provider_ckpt.change.places import Stores
+from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.cli.changes.bookmark_file import read_bookmark
+from airflow_provider_ckpt.cli.changes.in_place import carry_out, planned_behind, read_own
+from airflow_provider_ckpt.cli.changes.plan_files import require_alone, require_consistent
+from airflow_provider_ckpt.cli.files import read_text
+from airflow_provider_ckpt.cli.options import DURATION, PAUSE, SOURCE, TIME, Whole, by_id, directories, opening, pairs
+from airflow_provider_ckpt.query.sink import parse_sink
+from airflow_provider_ckpt.query.trigger import TRIGGERS
+from airflow_provider_ckpt.sources.kafka.kafka_csv import MOST_CHARACTERS
+from airflow_provider_ckpt.storage.store import Store
+
+Command = Callable[..., Any]
+Decorator = Callable[[Command], Command]
+#: What stands for a value in the help, by what it means.
+_METAVARS: Mapping[Meaning, str] = {"time": "TIME", "duration": "DURATION", "pause": "DURATION"}
+_TYPES: Mapping[Meaning, Any] = {
+    "time": TIME,
+    "duration": DURATION,
+    "pause": PAUSE,
+    "source": SOURCE,
+    "sources": SOURCE,
+    "trigger": click.Choice(TRIGGERS),
+    "csv": click.Path(dir_okay=False),
+    "bookmark": click.Path(dir_okay=False, path_type=Path),
+}
+
+
+def options_of(request: type, after: Mapping[str, Iterable[Decorator]] | None = None) -> Decorator:
+    """The options of a request, in the order of its fields.
+
+    Args:
+        request: The dataclass.
+        after: Options that the command line alone has, by the field that they come after.
+    """
+
+    def decorated(command: Command) -> Command:
+        for name, field in reversed(list(fields_of(request).items())):
+            for more in reversed([*(after or {}).get(name, ())]):
+                command = more(command)
+            if field.opt.option:
+                command = _option(name, field)(command)
+        return command
+
+    return decorated
+
+
+def _option(name: str, field: Field) -> Decorator:
+    opt, means = field.opt, field.opt.means
+    said: dict[str, Any] = {"help": opt.help, "metavar": opt.metavar or _METAVARS.get(means)}
+    if means == "flag":
+        return click.option(opt.option, name, is_flag=True, help=opt.help)
+    if means in ("whole", "id"):
+        said["type"] = Whole(min=0 if means == "id" else opt.least, max=opt.most)
+    elif means in _TYPES:
+        said["type"] = _TYPES[means]
+    if means == "place":
+        said["shell_complete"] = directories
+    if means == "sources":
+        said["callback"] = by_id
+    if means == "pause":
+        said |= {"default": str(int(field.default)), "show_default": True}
+    return click.option(opt.option, name, multiple=opt.many, **said)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change in place that somebody asks for: of what, and how it is carried out.
+
+    Args:
+        location: The checkpoint.
+        opener: Opens further locations with the options of the command line.
+        undo_root: Where what goes is kept; None for beside the checkpoint.
+        how: The options by which it is carried out.
+    """
+
+    location: str
+    opener: Callable[[str], Store]
+    undo_root: str | None
+    how: Mapping[str, Any]
+
+    def stores(self, **places: Any) -> Stores:
+        """Where, with what else of :meth:`Stores.of` is known."""
+        return Stores.of(self.location, self.opener, undo=self.undo_root, **places)
+
+    def behind(self, asked: Any, make: Callable[[bool], Plan], stores: Stores) -> tuple[Plan, bool]:
+        """The plan, behind a fence where one is asked for; and whether it is."""
+        wait_s, trigger = asked.wait_for_batch, asked.trigger
+        return planned_behind(make, stores, fence=asked.fence, wait_s=wait_s, trigger=trigger, how=self.how)
+
+    def carry_out(self, plan: Plan, stores: Stores, more: Mapping[str, object] | None = None) -> None:
+        """Write, show or carry out a plan."""
+        carry_out(plan, stores, self.opener, more=more, **self.how)
+
+
+def changing(
+    kind: Kind,
+    request: type,
+    *,
+    after: Mapping[str, Iterable[Decorator]] | None = None,
+    places: Callable[[Any], Mapping[str, Any]] = lambda asked: {},
+    more: Mapping[str, object] | None = None,
+) -> Decorator:
+    """Make a command of what plans a change from a request: its options, ``--plan``, and how it is carried out.
+
+    The function gets the :class:`Change`, the request, and the options of the command line alone. It is not called when
+    the plan is in a file, beside which nothing else that says what to do is allowed.
+
+    Args:
+        kind: What its plans are for.
+        request: The dataclass.
+        after: Options of the command line alone, by the field that they come after.
+        places: Where a plan of a file finds more than the checkpoint, from the request.
+        more: Further keys of the document of a plan of a file.
+    """
+
+    def decorated(command: Command) -> Command:
+        @wraps(command)
+        def called(location: str, storage_options: tuple[str, ...], plan_file: str | None, **values: Any) -> None:
+            undo_root, how = values.pop("undo_root"), {name: values.pop(name) for name in _HOW}
+            change = Change(location, opening(storage_options), undo_root, how)
+            require_consistent(how["plan_out"], how["approved_by"], execute=how["execute"])
+            if plan_file:
+                require_alone("--plan", given(values, beside_plan(request)))
+            else:
+                _require_one_goal(request, values)
+            asked = asked_of(request, values)
+            if plan_file:
+                change.carry_out(*read_own(plan_file, kind, change.stores(**places(asked))), more)
+            else:
+                command(change, asked, **values)
+
+        return options_of(request, after)(called)
+
+    return decorated
+
+
+#: How a change is carried out, by the names of the values.
+_HOW = (
+    "execute",
+    "query_is_stopped",
+    "quiet_s",
+    "break_lock",
+    "accept_sink",
+    "plan_out",
+    "approved_by",
+    "as_json",
+)
+
+
+def asked_of(request: type, values: dict[str, Any]) -> Any:
+    """The request, of values that are taken out of those of the command.
+
+    Raises:
+        click.UsageError: A value makes no sense.
+        CheckpointError: A file or a sink is none.
+    """
+    opts = {name: field.opt for name, field in fields_of(request).items() if field.opt.option}
+    return request(**{name: _read(opt, values.pop(name)) for name, opt in opts.items()})
+
+
+def _require_one_goal(request: type, values: Mapping[str, Any]) -> None:
+    """Raise a usage error unless exactly one option says where to, of a request with such options."""
+    options = {name: field.opt.option for name, field in fields_of(request).items() if field.opt.goal}
+    found = [option for name, option in options.items() if values[name] is not None and values[name] is not False]
+    if options and len(found) != 1:
+        raise click.UsageError(
+            f"give exactly one of {', '.join(options.values())}; given: {' and '.join(found) or 'none'}; or give "
+            "--plan FILE"
+        )
+
+
+def require_sink_to_trim(asked: Any) -> None:
+    """Raise a usage error for the trimming of no log."""
+    if asked.trim_sink_log and not asked.sink:
+        raise click.UsageError("--trim-sink-log needs --sink file:URI")
+
+
+def options_said(asked: Any) -> list[str]:
+    """The options of a request that say what to do, and that were given."""
+    request: type = type(asked)
+    fields = fields_of(request).items()
+    return [
+        field.opt.option
+        for name, field in fields
+        if not field.opt.beside_plan and getattr(asked, name) != field.default
+    ]
+
+
+def beside_plan(request: type) -> set[str]:
+    """The fields that can be said beside a plan file."""
+    return {name for name, field in fields_of(request).items() if field.opt.beside_plan}
+
+
+def given(values: Mapping[str, Any], beside: Iterable[str] = ()) -> dict[str, Any]:
+    """The values of a command by option, without what may stand ``beside``; a flag that is not given is None."""
+    params = click.get_current_context().command.params
+    options = {param.name: param.opts[0] if isinstance(param, click.Option) else param.name.upper() for param in params}
+    return {options[name]: None if value is False else value for name, value in values.items() if name not in beside}
+
+
+def _read(opt: Opt, value: Any) -> Any:
+    """A value as the request has it."""
+    if value is None:
+        return None
+    match opt.means:
+        case "sink":
+            return parse_sink(value) if value else None
+        case "sinks":
+            return tuple(map(parse_sink, value))
+        case "pairs":
+            return dict(pairs(value, opt.option))
+        case "bookmark":
+            return read_bookmark(value)
+        case "paths":
+            try:
+                return tuple(map(parse_path_rule, value))
+            except ValueError as error:
+                raise click.BadParameter(str(error), param_hint=opt.option) from None
+        case "csv":
+            try:
+                return read_text(Path(value), MOST_CHARACTERS)
+            except (OSError, ValueError) as error:
+                raise click.BadParameter(f"{value} cannot be read: {error}", param_hint=opt.option) from None
+    return value

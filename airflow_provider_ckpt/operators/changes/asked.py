@@ -1,0 +1,131 @@
+"""What a task asks for: its arguments, of which templates may have made texts, as the fields of a request."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from airflow_provider_ckpt.change.option import Field, fields_of
+from airflow_provider_ckpt.clock import now_ms
+from airflow_provider_ckpt.errors import CheckpointError
+from airflow_provider_ckpt.hooks.checkpoint import duration_ms_of
+from airflow_provider_ckpt.operators.base import is_nothing, plain, texts_by_text, texts_of
+from airflow_provider_ckpt.query.sink import Sink, parse_sink
+from airflow_provider_ckpt.query.source import Source, parse_by_id, parse_item, require_asked
+from airflow_provider_ckpt.times import parse_time_ms
+from airflow_provider_ckpt.untrusted.fields import require_flag
+
+Request = TypeVar("Request")
+#: How a fence is put is said in the DAG, and by no template.
+_NOT_RENDERED = ("fence", "wait_for_batch")
+
+
+def rendered_fields(request: type, of_base: Sequence[str]) -> tuple[str, ...]:
+    """The template fields of an operator: those of its base, and the fields of its request."""
+    own = (name for name in fields_of(request) if name not in (*of_base, *_NOT_RENDERED))
+    return (*of_base, *own)
+
+
+def asked_of(task: Any, request: type[Request], **read: Any) -> Request:
+    """The request of a task, whose arguments are called as its fields.
+
+    Args:
+        task: The operator.
+        request: The dataclass.
+        read: Fields that the operator has read itself.
+
+    Raises:
+        CheckpointError: An argument makes no sense; the error names it.
+    """
+    kind: type = request
+    own = {name: field for name, field in fields_of(kind).items() if name not in read}
+    return request(**read, **{name: _read(name, field, getattr(task, name)) for name, field in own.items()})
+
+
+def require_request_flags(task: Any, request: type) -> None:
+    """Raise CheckpointError for a flag of a request that is none, also where nothing is planned."""
+    for name, field in fields_of(request).items():
+        if field.opt.means == "flag":
+            read_flag(name, getattr(task, name))
+
+
+def _read(name: str, field: Field, value: Any) -> Any:
+    """An argument as the field of a request. Raises CheckpointError."""
+    means = field.opt.means
+    if means == "flag":
+        return read_flag(name, value)
+    if field.opt.many and means in ("text", "place"):
+        return texts_of(name, value)
+    return field.default if is_nothing(value) else _READERS.get(means, _as_it_is)(name, value)
+
+
+def read_flag(name: str, value: Any) -> bool:
+    """A flag, or the text that a template has made of one. Raises CheckpointError."""
+    return require_flag(name, plain(name, value))
+
+
+def read_sink(name: str, value: Any) -> Sink:
+    """A sink. Raises CheckpointError, StoreError."""
+    if not isinstance(value, str):
+        raise CheckpointError(f"{name} must be a text, such as file:s3://lake/orders, not {value!r:.60}")
+    return parse_sink(value)
+
+
+def read_source(name: str, value: Any) -> Source:
+    """A source that can be asked where its data ends. Raises CheckpointError."""
+    try:
+        source = parse_item(value if isinstance(value, str) else "")
+    except ValueError:
+        raise CheckpointError(f"{name} must be ID=TYPE:PLACE, such as 0=kafka:host:9092, not {value!r:.60}") from None
+    require_asked(source)
+    return source
+
+
+def read_sources(name: str, value: Any) -> dict[str, Source]:
+    """Sources by their ids; YAML when it is text. Raises CheckpointError, StoreError."""
+    sources = plain(name, value) or {}
+    if not isinstance(sources, Mapping):
+        raise CheckpointError(
+            f"{name} must be source types by source id, such as {{'0': 'kafka'}}, not {sources!r:.60}"
+        )
+    return parse_by_id({str(source_id): str(kind) for source_id, kind in sources.items()})
+
+
+def _whole(name: str, value: Any) -> int:
+    number = plain(name, value)
+    if type(number) is not int:
+        raise CheckpointError(f"{name} must be a whole number, not {value!r:.60}")
+    return number
+
+
+def _time(name: str, value: Any) -> int:
+    try:
+        return parse_time_ms(str(value), now_ms=now_ms())
+    except ValueError as error:
+        raise CheckpointError(str(error)) from error
+
+
+def _csv(name: str, value: Any) -> str:
+    if not isinstance(value, str):  # a native template takes quotes for Python
+        raise CheckpointError(f"{name} must be lines topic,partition,offset without quotes, as one text")
+    return value
+
+
+def _as_it_is(_: str, value: Any) -> Any:
+    return value
+
+
+_READERS: Mapping[str, Callable[[str, Any], Any]] = {
+    "whole": _whole,
+    "id": _whole,
+    "time": _time,
+    "duration": duration_ms_of,
+    "pause": lambda name, value: duration_ms_of(name, value) / 1000,
+    "json": plain,
+    "bookmark": plain,
+    "csv": _csv,
+    "sink": read_sink,
+    "source": read_source,
+    "sources": read_sources,
+    "pairs": lambda name, value: texts_by_text(name, plain(name, value)),
+}
