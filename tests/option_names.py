@@ -8,18 +8,27 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+import click
+
 from airflow_provider_ckpt.cli import MODULES, cli
+from airflow_provider_ckpt.cli.conf_file import Renamed
 
 _OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*(?![\w-])")
 #: An example of a command, up to the end of its sentence; what one says of "its command" is of another one, too.
 _NAMED = re.compile(r"\bckpt ([a-z-]+)\b([^.;]|\.(?! |$))*|\bits command\b[^.;]*|\bpip install\b.*", re.MULTILINE)
 
 
+def names_of(option: click.Option) -> list[str]:
+    """The names by which an option is shown, without former ones."""
+    return option.opts[:1] if isinstance(option, Renamed) else [*option.opts, *option.secondary_opts]
+
+
 @cache
 def options_of(command: str) -> frozenset[str]:
     """The long options of a command."""
     assert cli.commands is not None
-    return frozenset(name for param in cli.commands[command].params for name in param.opts if name.startswith("--"))
+    options = (param for param in cli.commands[command].params if isinstance(param, click.Option))
+    return frozenset(name for option in options for name in names_of(option) if name.startswith("--"))
 
 
 def foreign_options(command: str, text: str) -> list[str]:

@@ -14,6 +14,7 @@ import click
 
 from airflow_provider_ckpt import errors
 from airflow_provider_ckpt.cli import cli
+from tests.option_names import names_of
 from tests.package import PACKAGE
 
 PAGE = PACKAGE.parent / "docs/reference.md"
@@ -64,7 +65,7 @@ def synopsis(name: str) -> str:
 
 
 def _option(option: click.Option, context: click.Context) -> str:
-    names = "|".join(name for name in (*option.opts, *option.secondary_opts) if name.startswith("--"))
+    names = "|".join(name for name in names_of(option) if name.startswith("--"))
     value = "" if option.is_flag else f" {option.make_metavar(context)}"
     default = option.get_default(context)
     shown = f"={default}" if isinstance(default, str | int | float) and default != "" and not option.is_flag else ""

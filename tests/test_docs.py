@@ -18,6 +18,7 @@ from airflow_provider_ckpt.explain.read_pages import read_pages
 from airflow_provider_ckpt.spark.audit import parser as audit_parser
 from tests import reference_page
 from tests.goldens import unpack
+from tests.option_names import names_of
 from tests.package import PACKAGE
 from tests.pages import pages, text_of
 from tests.reference_page import CLASSES
@@ -131,7 +132,7 @@ def sections(level: str) -> dict[str, str]:
 
 
 def options(command: click.Command) -> set[str]:
-    return {name for param in command.params if isinstance(param, click.Option) for name in param.opts}
+    return {name for param in command.params if isinstance(param, click.Option) for name in names_of(param)}
 
 
 SHARED = {"--storage-option", "--json"}

@@ -141,7 +141,7 @@ def fleet(
     """Find every checkpoint under the roots and check it. One row for each, worst first.
 
     With --spark-version or --conf the restart of each checkpoint is forecast, as by ckpt gate. With --source or
-    --sources-file the sources are asked how far each query is behind, and what its restart would lose; one connection
+    --conf-file the sources are asked how far each query is behind, and what its restart would lose; one connection
     to a broker serves all queries. The first line names what was not judged because it was neither declared nor read;
     the decision is then not pass.
     Exit code 1 when there is an error, a decision to block, or a directory or a source that could not be read; 3 when
@@ -221,6 +221,6 @@ def _positions(
     asked = asked_sources(**said)
     if asked is None:
         if ages:
-            raise click.UsageError("--ages needs --source or --sources-file")
+            raise click.UsageError("--ages needs --source or --conf-file")
         return None
     return FleetPositions(asked.deploys, opened, asked.kafka_config, now_ms(), ages=ages, known_ids=remembered.of)

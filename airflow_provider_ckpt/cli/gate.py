@@ -8,7 +8,8 @@ from typing import Any, Literal
 import click
 
 from airflow_provider_ckpt.cli.changes.bookmark_file import write_bookmark
-from airflow_provider_ckpt.cli.files import WrittenFile, read_text
+from airflow_provider_ckpt.cli.conf_file import read_conf_file, with_conf_file
+from airflow_provider_ckpt.cli.files import WrittenFile
 from airflow_provider_ckpt.cli.findings_output import Outputs, judge, judging
 from airflow_provider_ckpt.cli.options import (
     DURATION,
@@ -24,11 +25,9 @@ from airflow_provider_ckpt.cli.options import (
 )
 from airflow_provider_ckpt.cli.positions.topic_memory import TopicMemory
 from airflow_provider_ckpt.query.deploy import DeploySpec, declare
-from airflow_provider_ckpt.query.deploys import parse_deploys
 from airflow_provider_ckpt.query.source import MOST_SOURCES, Source
 from airflow_provider_ckpt.query.spark_version import SPARK_MAX
 from airflow_provider_ckpt.query.trigger import TRIGGERS
-from airflow_provider_ckpt.query.yaml_text import MOST_YAML_CHARS
 from airflow_provider_ckpt.report.ci import Judged
 from airflow_provider_ckpt.restart.gate import forecast_restart
 from airflow_provider_ckpt.storage.store import Store
@@ -50,12 +49,9 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     metavar="KEY=VALUE",
     help="SQL conf that the deploy sets. Can be given more than once.",
 )
-@click.option(
-    "--conf-file",
-    type=_FILE,
-    metavar="FILE",
-    help="Read the deploy from a spark-defaults file, or a YAML deploy file (.yaml, .yml); with the key checkpoints, "
-    "by the location of the checkpoint.",
+@with_conf_file(
+    "Read the deploy from a spark-defaults file, or a YAML deploy file (.yaml, .yml); with the key checkpoints, by the "
+    "location of the checkpoint."
 )
 @click.option(
     "--spark-version",
@@ -161,7 +157,7 @@ def gate(
     The decision is pass, warn or block. Exit code 1 when it is block, or with --fail-on warn when it is not pass. The
     first line names what was not judged because it was neither declared nor read; the decision is then not pass.
     """
-    deploy = _declare(_read_deploy(conf_file, open_store(location, storage_options).location), confs, **said)
+    deploy = _declare(read_conf_file(conf_file).of(open_store(location, storage_options).location), confs, **said)
     config = dict(pairs(kafka_config, "--kafka-config"))
     remembered = TopicMemory(topic_ids)
 
@@ -181,17 +177,6 @@ def gate(
         return Judged(store.location, foretold.findings, foretold, unknown=foretold.unknown, fail_on=fail_on)
 
     outputs.finish([judge(location, storage_options, evaluate)])
-
-
-def _read_deploy(conf_file: Path | None, location: str) -> DeploySpec:
-    if conf_file is None:
-        return DeploySpec()
-    try:
-        return parse_deploys(conf_file.name, read_text(conf_file, MOST_YAML_CHARS)).of(location)
-    except OSError as error:
-        raise click.BadParameter(f"{conf_file}: {error.strerror}", param_hint="--conf-file") from None
-    except ValueError as error:
-        raise click.BadParameter(f"{conf_file}: {error}", param_hint="--conf-file") from None
 
 
 def _declare(

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 def show(location: str, with_confs: bool, storage_options: tuple[str, ...], as_json: bool, **said: Any) -> None:
     """Show the progress of a query: batches, watermark, source offsets.
 
-    With --source or --sources-file also how far it is behind its sources, as ckpt lag does, with the partitions that
+    With --source or --conf-file also how far it is behind its sources, as ckpt lag does, with the partitions that
     are furthest behind.
     """
     asked = asked_sources(**said)

@@ -48,7 +48,7 @@ def test_without_sources_nobody_is_asked(show):
 def test_the_sources_may_be_those_of_a_deploy_file(show, tmp_path):
     deploy = tmp_path / "deploy.yaml"
     deploy.write_text(f"spark_version: '4.3'\nsources: ['file:{tmp_path}/in', rate]\n")
-    code, out, _ = show("--sources-file", str(deploy), "--json")
+    code, out, _ = show("--conf-file", str(deploy), "--json")
     assert (code, [item["total"] for item in json.loads(out)["lag"]]) == (0, [1, None])
 
 

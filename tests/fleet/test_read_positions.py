@@ -44,7 +44,7 @@ def fleet(tmp_path, capsys, monkeypatch):
 
 
 def test_each_query_is_asked_for_its_own_sources_and_what_cannot_be_asked_is_no_pass(fleet):
-    rows, summary, code = fleet("--sources-file", str(fleet.file))
+    rows, summary, code = fleet("--conf-file", str(fleet.file))
     assert [source["total"] for source in rows["a"]["lag"]] == [1]
     assert rows["a"]["lag_error"] is None
     assert rows["b"]["lag"] is None and "absent" in rows["b"]["lag_error"]
@@ -60,13 +60,13 @@ def test_a_source_that_does_not_answer_is_no_pass(fleet, tmp_path):
         f"checkpoints:\n  a: {{sources: ['file:{tmp_path}/in'], {deploy}}}\n"
         f"  b: {{sources: ['file:{tmp_path}/absent'], {deploy}}}\n  c: {{sources: [rate], {deploy}}}\n"
     )
-    rows, summary, _ = fleet("--sources-file", str(fleet.file), "--deep", "--spark-version", "4.3")
+    rows, summary, _ = fleet("--conf-file", str(fleet.file), "--deep", "--spark-version", "4.3")
     assert (rows["a"]["decision"], rows["a"]["unknown"]) == ("pass", [])
     assert (rows["b"]["decision"], rows["b"]["unknown"]) == ("warn", ["lag"])
     assert (rows["c"]["decision"], rows["c"]["unknown"]) == ("warn", ["lag"]), "its type alone was declared"
     assert summary["decision"] == "warn"
     fleet.file.write_text(f"checkpoints:\n  a: {{sources: [file], {deploy}}}")
-    assert fleet("--sources-file", str(fleet.file))[0]["a"]["unknown"][-2:] == ["data loss of source 0", "lag"]
+    assert fleet("--conf-file", str(fleet.file))[0]["a"]["unknown"][-2:] == ["data loss of source 0", "lag"]
 
 
 def test_without_a_declaration_nobody_is_asked(fleet):
@@ -77,14 +77,14 @@ def test_without_a_declaration_nobody_is_asked(fleet):
 
 
 def test_people_see_the_lag_in_the_rows(fleet, capsys):
-    assert run(["fleet", str(fleet.root), "--sources-file", str(fleet.file)]) == 1
+    assert run(["fleet", str(fleet.root), "--conf-file", str(fleet.file)]) == 1
     out = capsys.readouterr().out
     assert "1 whose sources could not be asked" in out.splitlines()[0]
     assert "1 file" in out
 
 
 def test_prometheus_gets_one_text(fleet, capsys):
-    run(["fleet", str(fleet.root), "--sources-file", str(fleet.file), "--format", "openmetrics"])
+    run(["fleet", str(fleet.root), "--conf-file", str(fleet.file), "--format", "openmetrics"])
     lines = capsys.readouterr().out.splitlines()
     assert lines[-1] == "# EOF"
     assert [line[-1] for line in lines if line.startswith("ckpt_checkpoint_readable{")] == ["1", "0", "1"]
@@ -93,8 +93,8 @@ def test_prometheus_gets_one_text(fleet, capsys):
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (("--ages",), "--ages needs --source or --sources-file"),
-        (("--kafka-config", "a=b"), "need --source or --sources-file"),
+        (("--ages",), "--ages needs --source or --conf-file"),
+        (("--kafka-config", "a=b"), "need --source or --conf-file"),
         (("--json", "--format", "openmetrics"), "give either --json or --format openmetrics"),
         (("--source", "0=rate", "--source-option", "0.limit=5"), "is no option of a source"),
     ],
@@ -106,7 +106,7 @@ def test_what_makes_no_sense_is_a_usage_error(fleet, capsys, options, says):
 
 def test_a_file_that_is_none_is_a_usage_error(fleet, capsys):
     fleet.file.write_text("checkpoints: 5")
-    assert run(["fleet", str(fleet.root), "--sources-file", str(fleet.file)]) == 2
+    assert run(["fleet", str(fleet.root), "--conf-file", str(fleet.file)]) == 2
     assert "checkpoints is not a mapping" in capsys.readouterr().err
 
 

@@ -14,7 +14,8 @@ from airflow_provider_ckpt.query.sink import Sink
 class RestoreRequest:
     """Which backup comes back, and as what."""
 
-    backup_id: Annotated[str, Opt("")] = "latest"  # an argument of the command
+    backup_root: Annotated[str, Opt("")] = ""  # arguments of the command
+    backup_id: Annotated[str, Opt("")] = "latest"
     query_id: Annotated[
         str | None,
         Opt(

@@ -9,30 +9,22 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from airflow_provider_ckpt.cli.files import read_text
+from airflow_provider_ckpt.cli.conf_file import read_conf_file, with_conf_file
 from airflow_provider_ckpt.cli.options import Command, pairs, with_kafka_config, with_sources
 from airflow_provider_ckpt.query.source import Source
 
 if TYPE_CHECKING:
     from airflow_provider_ckpt.query.source_options import QueryOptions
 
-_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-
-
-def from_file(command: Command) -> Command:
-    """``--sources-file``."""
-    return click.option(
-        "--sources-file",
-        "sources_file",
-        type=_FILE,
-        metavar="FILE",
-        help="Read the sources from a YAML deploy file, as of ckpt gate; with the key checkpoints, by the location of "
-        "the checkpoint. --source wins over it.",
-    )(command)
+#: ``--conf-file``, for commands that ask the sources.
+from_file = with_conf_file(
+    "Read the sources from a YAML deploy file, as of ckpt gate; with the key checkpoints, by the location of the "
+    "checkpoint. --source wins over it."
+)
 
 
 def asking(command: Command) -> Command:
-    """``--source``, ``--sources-file``, ``--source-option`` and ``--kafka-config``."""
+    """``--source``, ``--conf-file``, ``--source-option`` and ``--kafka-config``."""
     options = (
         with_sources(
             "What a source reads from, by its id, such as 0=kafka:host:9092, 0=delta:URI, 0=iceberg:URI, "
@@ -69,25 +61,23 @@ class AskedSources:
 
 def asked_sources(
     sources: Mapping[str, Source],
-    sources_file: Path | None,
+    conf_file: Path | None,
     source_options: tuple[str, ...],
     kafka_config: tuple[str, ...],
     trigger: str | None = None,
 ) -> AskedSources | None:
     """What the options say; None when no source is declared. Raises click.UsageError."""
-    if not sources and sources_file is None:
+    if not sources and conf_file is None:
         if source_options or kafka_config:
-            raise click.UsageError("--source-option and --kafka-config need --source or --sources-file")
+            raise click.UsageError("--source-option and --kafka-config need --source or --conf-file")
         return None
-    from airflow_provider_ckpt.query.deploys import Deploys  # a room that few calls need
-
     said = {
         "sources": tuple(sources.values()) or None,
         "source_options": dict(pairs(source_options, "--source-option")) or None,
         "trigger": trigger,
     }
     try:
-        deploys = (Deploys() if sources_file is None else _read(sources_file)).with_said(said)
+        deploys = read_conf_file(conf_file).with_said(said)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--source-option") from None
     return AskedSources(deploys, dict(pairs(kafka_config, "--kafka-config")))
@@ -96,35 +86,23 @@ def asked_sources(
 def declared_query(
     location: str,
     sources: Mapping[str, Source],
-    sources_file: Path | None,
+    conf_file: Path | None,
     source_options: tuple[str, ...] = (),
     trigger: str | None = None,
 ) -> tuple[Mapping[str, Source], QueryOptions | None]:
     """The sources of one query, by id, and what it sets for them; None when nothing is. Raises click.UsageError."""
-    if sources_file is None and not source_options and not trigger:
+    if conf_file is None and not source_options and not trigger:
         return sources, None
     from airflow_provider_ckpt.query.source_options import parse_options
     from airflow_provider_ckpt.restart.ask_lag import question_of
 
     options = dict(pairs(source_options, "--source-option"))
     try:
-        if sources_file is None:
+        if conf_file is None:
             return sources, parse_options(options.items(), trigger)
         said = {"source_options": options or None, "trigger": trigger}
-        question = question_of(_read(sources_file).with_said(said).of(location))
+        question = question_of(read_conf_file(conf_file).with_said(said).of(location))
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--source-option") from None
     is_declared = bool(question.options.by_source or question.options.trigger)
     return sources or question.sources, question.options if is_declared else None
-
-
-def _read(path: Path) -> Any:
-    from airflow_provider_ckpt.query.deploys import parse_deploys
-    from airflow_provider_ckpt.query.yaml_text import MOST_YAML_CHARS
-
-    try:
-        return parse_deploys(path.name, read_text(path, MOST_YAML_CHARS))
-    except OSError as error:
-        raise click.BadParameter(f"{path}: {error.strerror}", param_hint="--sources-file") from None
-    except ValueError as error:
-        raise click.BadParameter(f"{path}: {error}", param_hint="--sources-file") from None

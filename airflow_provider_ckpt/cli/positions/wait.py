@@ -151,7 +151,7 @@ _SOURCE_HELP = (
 def wait(
     location: str,
     sources: dict[str, Source],
-    sources_file: Path | None,
+    conf_file: Path | None,
     source_options: tuple[str, ...],
     trigger: str | None,
     kafka_config: tuple[str, ...],
@@ -171,9 +171,9 @@ def wait(
     or once has ended before; with --fail-fast also when it cannot be met in the present state. 5: the storage did not
     answer at the deadline.
     """
-    kafka_config = _answering_within(timeout, kafka_config) if sources or sources_file else kafka_config
+    kafka_config = _answering_within(timeout, kafka_config) if sources or conf_file else kafka_config
     store = open_store(location, storage_options)
-    declared, options = declared_query(store.location, sources, sources_file, source_options, trigger)
+    declared, options = declared_query(store.location, sources, conf_file, source_options, trigger)
     conditions = _conditions(given, declared)
     if not conditions:
         raise click.UsageError(

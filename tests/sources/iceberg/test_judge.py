@@ -336,9 +336,7 @@ def test_tables_are_asked_what_stops_a_query_also_where_its_lag_cannot_be_told(t
         shutil.copytree(cases / name / "checkpoint", tmp_path / "fleet" / name)
         lines += [f"  {name}:", f"    sources: {{'0': 'iceberg:{cases / name / 'table'}'}}"]
     (tmp_path / "fleet.yaml").write_text("\n".join(lines))
-    assert (
-        run_command(["fleet", str(tmp_path / "fleet"), "--sources-file", str(tmp_path / "fleet.yaml"), "--json"]) == 1
-    )
+    assert run_command(["fleet", str(tmp_path / "fleet"), "--conf-file", str(tmp_path / "fleet.yaml"), "--json"]) == 1
     rows = json.loads(capsys.readouterr().out)["checkpoints"]
     found = {row["location"].rpartition("/")[2]: row for row in rows}
     codes = {name: [item["code"] for item in row["findings"]] for name, row in found.items()}

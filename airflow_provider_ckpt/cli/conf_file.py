@@ -1,0 +1,55 @@
+"""``--conf-file``: what is declared of one query, or of many by the location of the checkpoint, in one file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from airflow_provider_ckpt.cli.files import read_text
+
+if TYPE_CHECKING:
+    from airflow_provider_ckpt.query.deploys import Deploys
+
+
+class Renamed(click.Option):
+    """An option whose former names are taken as well, and not shown."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """What the help shows of it: its name."""
+        names = self.opts
+        self.opts = names[:1]
+        try:
+            return super().get_help_record(ctx)
+        finally:
+            self.opts = names
+
+
+def with_conf_file(help_text: str) -> Callable[[Any], Any]:
+    """``--conf-file``, which was ``--sources-file`` in the commands that ask the sources."""
+    return click.option(
+        "--conf-file",
+        "--sources-file",
+        "conf_file",
+        cls=Renamed,
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        metavar="FILE",
+        help=help_text,
+    )
+
+
+def read_conf_file(path: Path | None) -> Deploys:
+    """What the file declares; nothing without one. Raises click.BadParameter."""
+    from airflow_provider_ckpt.query.deploys import Deploys, parse_deploys  # rooms that few calls need
+    from airflow_provider_ckpt.query.yaml_text import MOST_YAML_CHARS
+
+    if path is None:
+        return Deploys()
+    try:
+        return parse_deploys(path.name, read_text(path, MOST_YAML_CHARS))
+    except OSError as error:
+        raise click.BadParameter(f"{path}: {error.strerror}", param_hint="--conf-file") from None
+    except ValueError as error:
+        raise click.BadParameter(f"{path}: {error}", param_hint="--conf-file") from None

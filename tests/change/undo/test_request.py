@@ -1,0 +1,15 @@
+"""What a person can ask of a undo: the names of fields and options stay as users have typed them."""
+
+from __future__ import annotations
+
+from airflow_provider_ckpt.change.option import fields_of
+from airflow_provider_ckpt.change.undo.request import UndoRequest
+
+
+def test_each_field_is_an_option_of_that_name():
+    assert {name: field.opt.option for name, field in fields_of(UndoRequest).items()} == {
+        "sink": "--sink",
+        "undoes": "--undoes",
+        "downstream": "--downstream",
+        "trigger": "--trigger",
+    }

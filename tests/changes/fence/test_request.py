@@ -1,0 +1,13 @@
+"""What a person can ask of a fence: the names of fields and options stay as users have typed them."""
+
+from __future__ import annotations
+
+from airflow_provider_ckpt.change.option import fields_of
+from airflow_provider_ckpt.changes.fence.request import FenceRequest
+
+
+def test_each_field_is_an_option_of_that_name():
+    assert {name: field.opt.option for name, field in fields_of(FenceRequest).items()} == {
+        "wait_for_batch": "--wait-for-batch",
+        "trigger": "--trigger",
+    }

@@ -1,0 +1,46 @@
+"""What a person can ask of a rollback: where to, exactly once."""
+
+from __future__ import annotations
+
+import pytest
+
+from airflow_provider_ckpt.change.option import goal_names
+from airflow_provider_ckpt.changes.rollback.goal import (
+    BeforeDeploy,
+    ToBackup,
+    ToBatch,
+    ToOffsets,
+    ToTimestamp,
+    ToWatermark,
+    parse_target,
+)
+from airflow_provider_ckpt.changes.rollback.request import RollbackRequest
+from airflow_provider_ckpt.query.source import parse_by_id
+from airflow_provider_ckpt.restart.bookmark import Bookmark
+
+BOOKMARK = Bookmark("c", "q", 3, 4, 5, {"0": "{}"})
+GOALS = {
+    "to_batch": (0, ToBatch(0)),
+    "to_timestamp": (0, ToTimestamp(0)),
+    "to_watermark": ("1970-01-01", ToWatermark(0)),
+    "to_offsets": ('{"0": {"a": {"0": 5}}}', ToOffsets({"0": '{"a": {"0": 5}}'}, {"0": "kafka"})),
+    "to_backup": ("s3://b/ID", ToBackup("s3://b", "ID")),
+    "to_before_deploy": (BOOKMARK, BeforeDeploy(BOOKMARK)),
+}
+
+
+@pytest.mark.parametrize("name", GOALS)
+def test_a_field_says_where_to(name):
+    value, target = GOALS[name]
+    found = RollbackRequest(**{name: value, "sources": parse_by_id({"0": "kafka", "1": ""})}).target()
+    assert str(found).replace('": ', '":') == str(target).replace('": ', '":')
+
+
+def test_every_target_that_there_is_can_be_asked_for():
+    assert set(GOALS) == set(goal_names(RollbackRequest).values())
+    assert goal_names(RollbackRequest).keys() == parse_target.__kwdefaults__.keys() - {"source_types"}
+
+
+def test_a_backup_names_the_root_of_its_own():
+    asked = RollbackRequest(to_backup="s3://b/ID", backup_root="s3://other")
+    assert (asked.backups_of(asked.target()), asked.backups_of(ToBatch(1))) == ("s3://b", "s3://other")

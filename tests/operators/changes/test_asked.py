@@ -1,0 +1,64 @@
+"""The arguments of a task, as templates leave them, are the fields of a request."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from airflow_provider_ckpt.changes.reset.request import ResetRequest
+from airflow_provider_ckpt.errors import CheckpointError
+from airflow_provider_ckpt.operators.changes.asked import asked_of, rendered_fields, require_request_flags
+from airflow_provider_ckpt.query.sink import parse_sink
+from airflow_provider_ckpt.query.source import parse_item
+
+pytestmark = pytest.mark.airflow
+NOTHING = dict.fromkeys(ResetRequest.__dataclass_fields__) | {"wait_for_batch": "1m"}
+FLAGS = dict.fromkeys(("to_earliest", "to_latest", "to_current", "state_will_see_rows_again", "fence"), False)
+
+
+def asked(**arguments: Any) -> ResetRequest:
+    return asked_of(SimpleNamespace(**NOTHING | FLAGS | arguments), ResetRequest)
+
+
+READ = {
+    "nothing": ({"shift_by": "None", "sink": "", "topics": ()}, {}),
+    "a number": ({"skip_snapshot": "8271638172635123456"}, {"skip_snapshot": 8271638172635123456}),
+    "a flag": ({"to_latest": "True"}, {"to_latest": True}),
+    "a time": ({"to_datetime": "1970-01-01"}, {"to_datetime": 0}),
+    "a duration": ({"by_duration": 36}, {"by_duration": 36_000}),
+    "offsets": ({"to_offsets": '{"a": {"0": 5}}'}, {"to_offsets": {"a": {"0": 5}}}),
+    "a sink": ({"sink": "KAFKA"}, {"sink": parse_sink("kafka")}),
+    "a source, whose type may be in any case": (
+        {"source": "0=Kafka:h:9092"},
+        {"source": parse_item("0=kafka:h:9092")},
+    ),
+    "one topic": ({"topics": "orders:0,1"}, {"topics": ("orders:0,1",)}),
+    "a pause": ({"wait_for_batch": "2m"}, {"wait_for_batch": 120}),
+}
+
+
+@pytest.mark.parametrize("case", READ)
+def test_an_argument_is_read_by_what_it_means(case):
+    arguments, fields = READ[case]
+    assert asked(**arguments) == ResetRequest(**fields)
+
+
+@pytest.mark.parametrize(
+    "arguments", [{"shift_by": "1.5"}, {"from_csv": 7}, {"sink": 7}, {"source": "kafka"}, {"topics": 7}], ids=str
+)
+def test_what_makes_no_sense_is_refused_by_the_name_of_the_argument(arguments):
+    with pytest.raises(CheckpointError, match=f"^{next(iter(arguments))} must be"):
+        asked(**arguments)
+
+
+def test_a_flag_is_held_where_nothing_is_planned():
+    with pytest.raises(CheckpointError, match="to_earliest must be True or False"):
+        require_request_flags(SimpleNamespace(**NOTHING | FLAGS | {"to_earliest": "soon"}), ResetRequest)
+
+
+def test_templates_render_what_says_what_to_do():
+    fields = rendered_fields(ResetRequest, ("checkpoint", "sink"))
+    assert fields[:2] == ("checkpoint", "sink") and len(fields) == len({*fields})
+    assert {*ResetRequest.__dataclass_fields__} - {*fields} == {"fence", "wait_for_batch"}
