@@ -1,6 +1,6 @@
 """What a person can say of a change, written once: the fields of a request, of which every face is made.
 
-A request is a frozen dataclass whose fields are ``Annotated[type, Opt(...), Form(...)]``. The command line makes
+A request is a dataclass whose fields are ``Annotated[type, Opt(...), Form(...)]``. The command line makes
 options of them, the page of a checkpoint a form, and a test holds the constructors of operators against them.
 """
 
@@ -46,12 +46,12 @@ class Opt:
         help: What the option does; sentences.
         means: What its text means: a whole number, the id of a snapshot (which JavaScript has no number for), a time, a
             directory, lines of CSV (a file on the command line), a bookmark (the same), and so on.
-        metavar: What stands for the value in the help.
+        metavar: What the help shows for the value.
         many: Whether it can be given more than once.
         least: The smallest whole number; None for any.
         most: The largest whole number; None for any.
         goal: What the parser of goals calls it, of fields of which exactly one is given; empty for the others.
-        beside_plan: Whether it says how the change is carried out, so that it can stand beside a plan file.
+        beside_plan: Whether it says how the change is carried out, so that it can be given beside a plan file.
     """
 
     option: str

@@ -208,7 +208,7 @@ def beside_plan(request: type) -> set[str]:
 
 
 def given(values: Mapping[str, Any], beside: Iterable[str] = ()) -> dict[str, Any]:
-    """The values of a command by option, without what may stand ``beside``; a flag that is not given is None."""
+    """The values of a command by option, without what may be given ``beside``; a flag that is not given is None."""
     params = click.get_current_context().command.params
     options = {param.name: param.opts[0] if isinstance(param, click.Option) else param.name.upper() for param in params}
     return {options[name]: None if value is False else value for name, value in values.items() if name not in beside}
