@@ -228,7 +228,7 @@ TESTED_ELSEWHERE = {
     "change": "actions facts open_sinks stage validate",
     "change/record": "forget journal receipt",
     "change/undo": "make put_back",
-    "changes/rollback": "make resolve roll_back",
+    "changes/rollback": "make resolve",
     "checkpoint": "file_sink_log own_files progress sink_marker spark_confs view",
     "checkpoint/state": "partitions",
     "checks": "checksums confs file_sink rule_pages",

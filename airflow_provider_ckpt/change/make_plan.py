@@ -97,19 +97,27 @@ def find_or_make(request: Request, stores: Stores) -> Plan:
         PlanError: The change is refused; the error says why.
         CheckpointMovedError: The query is running, and removes what was just listed.
     """
-    begun = find_interrupted(stores, request.kind, request.is_met_by, request.said)
-    if begun is not None:
-        return begun
 
     def found() -> Plan:
         return _find_done(request, stores) or make_anew(request, stores)
 
-    return read_unmoved(found, stores.checkpoint, stores.sink)
+    return find_begun(request, stores) or read_unmoved(found, stores.checkpoint, stores.sink)
 
 
-def make_anew(request: Request, stores: Stores) -> Plan:
-    """The plan that is right now. Raises PlanError."""
-    seen = Seen(stores, request.observe(stores), request.said)
+def find_begun(request: Request, stores: Stores) -> Plan | None:
+    """The plan of the same change that was killed on its way. Raises PlanError when it cannot be completed so."""
+    return find_interrupted(stores, request.kind, request.is_met_by, request.said)
+
+
+def make_anew(request: Request, stores: Stores, view: CheckpointView | None = None) -> Plan:
+    """The plan that is right now. Raises PlanError.
+
+    Args:
+        request: What is asked for.
+        stores: Where.
+        view: What :meth:`Request.observe` gives, where it is known.
+    """
+    seen = Seen(stores, view or request.observe(stores), request.said)
     plan = request.judge(request.decide(seen), seen)
     return replace(plan, warnings=(*plan.warnings, *lock_warnings(stores.checkpoint)))
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-
-from airflow_provider_ckpt.change.fit_sink import require_fit
+from airflow_provider_ckpt.change.fit_sink import fit_sink
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.record.resume import Said
 from airflow_provider_ckpt.checkpoint.file_sink_log import SinkLog
@@ -21,53 +18,33 @@ from airflow_provider_ckpt.restart.real_time import REAL_TIME
 from airflow_provider_ckpt.sinks.change_effects import in_real_time, rollback_effect, with_state
 from airflow_provider_ckpt.sinks.effects import SinkEffect
 from airflow_provider_ckpt.sinks.file import read_trimmed
-from airflow_provider_ckpt.sinks.read_marker import read_marker
 from airflow_provider_ckpt.storage.store import Store
 
 
-@dataclass(frozen=True, slots=True)
-class Wish:
-    """What was said about a rollback beside its target; see ``make_rollback``."""
-
-    trim_sink_log: bool
-    sink: Sink | None
-    sources: Mapping[str, str]
-    trigger: str
-    fenced: bool = False
-    note: str = ""
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """How the target was found, for who reads a plan that is made now; one that was begun keeps its own."""
-        return (self.note,) if self.note else ()
-
-    @property
-    def said(self) -> Said:
-        """What of it a change that was begun has to agree with."""
-        return Said(self.sink, self.trigger, self.trim_sink_log)
-
-
 def judge_sink(
-    stores: Stores, view: CheckpointView, batch_id: int, wish: Wish, *, newest: int | None = None
+    stores: Stores, view: CheckpointView, batch_id: int, said: Said, *, fenced: bool = False, newest: int | None = None
 ) -> tuple[SinkEffect, SinkLog | None]:
     """What becomes of the sink, and its log when it is to be trimmed.
 
-    ``newest`` is the newest batch that may have reached the sink, where the offset log does not show it.
+    Args:
+        stores: Where both are.
+        view: The checkpoint as it is.
+        batch_id: The batch that it goes back to.
+        said: The sink, the trigger, and whether the log of the sink is trimmed.
+        fenced: Whether the newest batch is that of a fence, which has no rows.
+        newest: The newest batch that may have reached the sink, where the offset log does not show it.
 
     Raises:
         PlanError: The sink does not fit the query, or its log cannot be trimmed.
     """
-    sink_log = _log_to_trim(stores, wish.sink, batch_id) if wish.trim_sink_log else None
-    declared = wish.sink or (Sink("file", stores.sink.location) if stores.sink else Sink(""))
-    store = stores.sink if declared.directory else None
-    marker = read_marker(declared, store, view.query_id, batch_id)
-    require_fit(stores.checkpoint, stores.undo, view, declared, store, marker)
-    planned = view.latest_committed if wish.fenced else view.latest_planned  # the batch of a fence has no rows
-    effect = rollback_effect(marker, batch_id, newest or planned, trimmed=sink_log is not None)
-    effect = with_state(effect, marker, batch_id, stateful=view.stateful)
-    if wish.trigger == REAL_TIME:
-        effect = in_real_time(effect, marker)
-    return replace(effect, sink=declared.at(store).name), sink_log
+    sink_log = _log_to_trim(stores, said.sink, batch_id) if said.trims else None
+    sink = fit_sink(stores, view, said.sink, batch_id)
+    planned = view.latest_committed if fenced else view.latest_planned
+    effect = rollback_effect(sink.marker, batch_id, newest or planned, trimmed=sink_log is not None)
+    effect = with_state(effect, sink.marker, batch_id, stateful=view.stateful)
+    if said.trigger == REAL_TIME:
+        effect = in_real_time(effect, sink.marker)
+    return sink.named(effect), sink_log
 
 
 def _log_to_trim(stores: Stores, sink: Sink | None, batch_id: int) -> SinkLog:

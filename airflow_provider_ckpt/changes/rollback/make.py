@@ -1,31 +1,34 @@
-"""Making the plans of rollbacks: observe, decide, and find what was begun before."""
+"""Making the plans of rollbacks: to a batch whose files the checkpoint holds, or with those of a backup."""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, TypedDict
 
 from airflow_provider_ckpt.backup.catalog import LATEST, find_backup, survey_backups
 from airflow_provider_ckpt.backup.manifest import Manifest
 from airflow_provider_ckpt.backup.verify import require_restorable_backup
 from airflow_provider_ckpt.change.actions import Copy
 from airflow_provider_ckpt.change.added_errors import require_no_worse
+from airflow_provider_ckpt.change.executor import InPlace
 from airflow_provider_ckpt.change.fenced import dropping_fence
 from airflow_provider_ckpt.change.judge_start import SourceOf, judge_start, view_after
-from airflow_provider_ckpt.change.lock import lock_warnings
+from airflow_provider_ckpt.change.kinds import Kind
+from airflow_provider_ckpt.change.make_plan import Request, Seen, find_begun, make_anew, observe_whole
 from airflow_provider_ckpt.change.open_sinks import sink_of
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.record.find_removed import find_removed
-from airflow_provider_ckpt.change.record.resume import find_interrupted
+from airflow_provider_ckpt.change.record.resume import Said, find_interrupted
 from airflow_provider_ckpt.change.requirements import FromBackup
 from airflow_provider_ckpt.changes.fence.make import required_fence
 from airflow_provider_ckpt.changes.rollback.doubt import doubt
 from airflow_provider_ckpt.changes.rollback.exchange_plan import plan_exchange
 from airflow_provider_ckpt.changes.rollback.find_bookmarked import find_bookmarked
-from airflow_provider_ckpt.changes.rollback.find_resets import Resets, find_resets
+from airflow_provider_ckpt.changes.rollback.find_resets import find_resets
 from airflow_provider_ckpt.changes.rollback.goal import (
     BeforeDeploy,
     RollbackTarget,
@@ -35,7 +38,7 @@ from airflow_provider_ckpt.changes.rollback.goal import (
     notes_of,
 )
 from airflow_provider_ckpt.changes.rollback.gone_inputs import without_gone_inputs
-from airflow_provider_ckpt.changes.rollback.judge_effects import Wish, entry_after, inputs_after, judge_sink
+from airflow_provider_ckpt.changes.rollback.judge_effects import entry_after, inputs_after, judge_sink
 from airflow_provider_ckpt.changes.rollback.plan import plan_rollback
 from airflow_provider_ckpt.changes.rollback.read_backup import (
     compare,
@@ -46,9 +49,8 @@ from airflow_provider_ckpt.changes.rollback.read_backup import (
 )
 from airflow_provider_ckpt.changes.rollback.require_own_sources import require_own_sources
 from airflow_provider_ckpt.changes.rollback.resolve import backups_hint, resolve
-from airflow_provider_ckpt.checkpoint.find_flows import refuse_replaced
 from airflow_provider_ckpt.checkpoint.find_restart_set import operator_names
-from airflow_provider_ckpt.checkpoint.observe import observe, refuse_closed, refuse_links
+from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.checkpoint.read_unmoved import read_unmoved
 from airflow_provider_ckpt.checkpoint.restart_set import require
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
@@ -99,26 +101,191 @@ def make_rollback(
     """
     require_flag("trim_sink_log", trim_sink_log)
     require_flag("fenced", fenced)
-    wish = Wish(trim_sink_log, sink, sources or {}, trigger or "", fenced=fenced)
-    return read_unmoved(lambda: _planned(stores, target, wish), stores.checkpoint, stores.sink)
+    own: _Own = {"said": Said(sink, trigger, trim_sink_log), "sources": sources or {}, "fenced": fenced}
+    return read_unmoved(lambda: _found_or_made(stores, target, own), stores.checkpoint, stores.sink)
 
 
-def _planned(stores: Stores, target: int | RollbackTarget | ToBackup | BeforeDeploy, wish: Wish) -> Plan:
+class _Own(TypedDict, total=False):
+    """What each way back is asked with; see :class:`_Back`."""
+
+    said: Said
+    sources: Mapping[str, str]
+    fenced: bool
+    note: str
+
+
+# --- the ways back -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Back(Request):
+    """The batch that a checkpoint goes back to.
+
+    Args:
+        sources: Declared types by source id, to count what will be read again.
+        note: How the target was found, for who reads a plan that is made now; one that was begun keeps its own.
+    """
+
+    kind: ClassVar[Kind] = "rollback"
+    sources: Mapping[str, str] = field(default_factory=dict)
+    note: str = ""
+
+    @classmethod
+    def of(cls, plan: Plan, stores: Stores) -> Request:
+        """The same batch, or the same backup."""
+        said = Said(sink_of(plan), plan.trigger, bool(plan.sink))
+        own: _Own = {"said": said, "fenced": plan.fence is not None}
+        if plan.backup_id is None:
+            return WithOwnFiles(ToBatch(plan.batch_id), plan.batch_id, **own)
+        if stores.backups is None:
+            raise PlanError(f"the root {plan.source} of the backup was not given to open.", location=plan.location)
+        return WithBackup(stores.backups, find_backup(stores.backups, plan.backup_id), **own)
+
+    def judge(self, plan: Plan, seen: Seen) -> Plan:
+        """What the batch would do is judged before the effects and warnings that rest on it."""
+        return plan
+
+    def _said(self, seen: Seen, batch_id: int) -> Said:
+        """What was said, with the trigger that the operators tell."""
+        trigger = trigger_of(self.said.trigger, operator_names(seen.checkpoint, seen.view, batch_id))
+        return replace(self.said, trigger=trigger)
+
+    def _told(
+        self, plan: Plan, seen: Seen, target: RollbackTarget, entry: OffsetSeq, view: CheckpointView, *more: str
+    ) -> Plan:
+        """The plan with what its reader should know of the target; behind the fence, if there is one."""
+        resets = find_resets(seen.stores, plan.batch_id, entry)
+        try:
+            newest = view.latest_offset_seq if not resets.dropped else None
+        except (CheckpointFormatError, CheckpointNotFoundError):
+            newest = None  # going back from an entry that is damaged, or came meanwhile: what was read cannot be told
+        notes = (*filter(None, [self.note]), *notes_of(target, resets.batch_id, entry, newest, self.sources), *more)
+        plan = replace(plan, notes=notes, warnings=(*plan.warnings, *resets.warnings()))
+        return dropping_fence(plan, required_fence(seen.stores)) if self.fenced else plan
+
+
+@dataclass(frozen=True, slots=True)
+class WithOwnFiles(_Back):
+    """A batch of which the checkpoint holds all that a restart reads."""
+
+    target: RollbackTarget
+    batch_id: int
+
+    def is_met_by(self, plan: Plan) -> bool:
+        """The batch is the end."""
+        return plan.batch_id == self.batch_id
+
+    def observe(self, stores: Stores) -> CheckpointView:
+        """The checkpoint with the entries of the batch."""
+        return observe_whole(stores.checkpoint, self.batch_id)
+
+    def decide(self, seen: Seen) -> Plan:
+        """Every later batch goes."""
+        view, checkpoint, batch_id = seen.view, seen.checkpoint, self.batch_id
+        require_own_sources(seen.stores, batch_id, view)
+        chosen = find_whole_set(checkpoint, view, batch_id)
+        if chosen.missing:
+            lacking = [problem.partition(": ")[0] for problem in chosen.missing]
+            removed = find_removed(checkpoint, lacking, seen.stores.undo)
+            others = find_restorable(checkpoint, view, batch_id).text(checkpoint.location)
+            require(chosen, view, f"{removed} {others}".strip())
+        said = self._said(seen, batch_id)
+        effect, sink_log = judge_sink(seen.stores, view, batch_id, said, fenced=self.fenced)
+        plan = replace(plan_rollback(view, chosen, now_ms(), (effect,), sink_log), trigger=said.trigger or "")
+        after = view_after(plan, view, checkpoint, chosen=chosen)
+        plan = require_no_worse(plan, view, after, hint=_otherwise(checkpoint), error=BatchNotRestorableError)
+        if reason := doubt(batch_id, after, entry_after(checkpoint, view, batch_id)):
+            plan = replace(plan, effects=(_doubtful(effect, reason),))
+        plan = without_gone_inputs(plan, inputs_after(checkpoint, view, batch_id))
+        plan = replace(plan, warnings=(*plan.warnings, *committed_later(self.target, batch_id, view)))
+        return self._told(plan, seen, self.target, view.offset_seq(batch_id), view)
+
+
+@dataclass(frozen=True, slots=True)
+class WithBackup(_Back):
+    """The batch of a backup, whose files come from there as far as the checkpoint lacks them.
+
+    Args:
+        root: Location of the backup root.
+        backup: Which one.
+        is_closed: Whether the checkpoint is closed around the steps by the change that they are for, which is judged.
+    """
+
+    root: Store
+    backup: Manifest
+    is_closed: bool = False
+
+    def is_met_by(self, plan: Plan) -> bool:
+        """The backup is the end."""
+        return FromBackup(self.backup.backup_id) in plan.requirements
+
+    def observe(self, stores: Stores) -> CheckpointView:
+        """The checkpoint with the entries of the batch, as far as it has them."""
+        return observe_whole(stores.checkpoint, self.backup.batch_id)
+
+    def decide(self, seen: Seen) -> Plan:
+        """What differs from the backup goes, and its files come."""
+        checkpoint, batch_id, root = seen.checkpoint, self.backup.batch_id, self.root
+        require_restorable_backup(root, self.backup)
+        held, backup = read_restart_set(root, self.backup)
+        compared = compare(checkpoint, seen.view, backup)
+        require_same_query(seen.view, backup, compared)
+        is_known = require_exchangeable(checkpoint, seen.view, root, backup, compared)
+        damaged = {name: error for name, error in seen.view.damaged.items() if name not in held.entries}
+        view = replace(seen.view, entries={**seen.view.entries, **held.entries}, damaged=damaged)
+        said = self._said(replace(seen, view=view), batch_id)
+        effect, sink_log = judge_sink(seen.stores, view, batch_id, said, fenced=self.fenced)
+        plan = plan_exchange(
+            view=view,
+            backup=backup,
+            root=root.location,
+            planned_at_ms=now_ms(),
+            effects=(effect if is_known else _not_known(effect, batch_id),),
+            sink_log=sink_log,
+            replaced=compared.replaced,
+            sha256_of=lambda name: checkpoint.sha256(name)[1],
+            closed=self.is_closed,
+        )
+        if not self.is_closed:
+            plan = judge_start(plan, seen.view, checkpoint, coming_from(root, checkpoint))
+        plan = replace(plan, trigger=said.trigger or "")
+        plan = without_gone_inputs(plan, inputs_after(checkpoint, view, batch_id))
+        coming = [action.size for action in plan.actions if isinstance(action, Copy) and action.source]
+        note = f"{len(coming)} files ({sum(coming):,} bytes) are copied from backup {backup.backup_id}."
+        return self._told(plan, seen, ToBatch(batch_id), held.offset_seq(batch_id), view, note)
+
+
+class Executor(InPlace):
+    """Drops batches."""
+
+    request = _Back
+
+    @property
+    def ways_out(self) -> str:
+        """What was there before comes back, or only what the query has written goes."""
+        place, batch_id = shlex.quote(self.plan.location), self.plan.batch_id
+        return (
+            f"run `{self.stores.undo_command}` to put the removed files back, or "
+            f"`ckpt rollback {place} --to-batch {batch_id}` to drop what the query has written"
+        )
+
+
+# --- which way -----------------------------------------------------------------------------------------------------
+
+
+def _found_or_made(stores: Stores, target: int | RollbackTarget | ToBackup | BeforeDeploy, own: _Own) -> Plan:
     if isinstance(target, BeforeDeploy):
-        wish = replace(wish, note=target.note)
-        return _make_rollback_to(stores, find_bookmarked(stores, target.bookmark), wish)
-    return _make_rollback_to(stores, target, wish)
-
-
-def _make_rollback_to(stores: Stores, target: int | RollbackTarget | ToBackup, wish: Wish) -> Plan:
+        own = {**own, "note": target.note}
+        target = find_bookmarked(stores, target.bookmark)
     if isinstance(target, ToBackup):
-        return _make_rollback_to_backup(stores, target, wish)
+        return _to_backup(stores, target, own)
     goal = target if isinstance(target, RollbackTarget) else ToBatch(target)
     if isinstance(goal, ToBatch) and (found := _backup_of(stores, goal.batch_id)) is not None:
         with suppress(BatchNotRestorableError):
-            return _make_rollback_to_backup(stores, found, wish)
+            return _to_backup(stores, found, own)
     try:
-        return _make_rollback(stores, goal, wish)
+        request = WithOwnFiles(goal, resolve(stores.checkpoint, goal), **own)
+        return find_begun(request, stores) or make_anew(request, stores)
     except BatchNotRestorableError as error:
         if stores.backups is not None:
             hint = backups_hint(stores.backups, goal, observe(stores.checkpoint).query_id)
@@ -141,50 +308,6 @@ def _backup_of(stores: Stores, batch_id: int) -> ToBackup | None:
     return ToBackup(stores.backups.location, own[-1].backup_id) if own else None
 
 
-def _make_rollback(stores: Stores, target: RollbackTarget, wish: Wish) -> Plan:
-    checkpoint = stores.checkpoint
-    batch_id = resolve(checkpoint, target)
-    if (interrupted := _interrupted(stores, batch_id, wish)) is not None:
-        return interrupted
-    return _fresh_rollback(stores, target, _observed(checkpoint, batch_id), batch_id, wish)
-
-
-def _interrupted(stores: Stores, batch_id: int, wish: Wish) -> Plan | None:
-    return find_interrupted(stores, "rollback", lambda plan: plan.batch_id == batch_id, wish.said)
-
-
-def _observed(checkpoint: Store, batch_id: int) -> CheckpointView:
-    """All of a checkpoint that can be changed, with the entries of a batch as far as they are there."""
-    view = observe(checkpoint, deep=True, batch_id=batch_id)
-    refuse_replaced(checkpoint)
-    refuse_links(view)
-    refuse_closed(view)
-    return view
-
-
-def _fresh_rollback(stores: Stores, target: RollbackTarget, view: CheckpointView, batch_id: int, wish: Wish) -> Plan:
-    checkpoint = stores.checkpoint
-    require_own_sources(stores, batch_id, view)
-    chosen = find_whole_set(checkpoint, view, batch_id)
-    if chosen.missing:
-        lacking = [problem.partition(": ")[0] for problem in chosen.missing]
-        removed = find_removed(checkpoint, lacking, stores.undo)
-        others = find_restorable(checkpoint, view, batch_id).text(checkpoint.location)
-        require(chosen, view, f"{removed} {others}".strip())
-    wish = replace(wish, trigger=trigger_of(wish.trigger, operator_names(checkpoint, view, batch_id)))
-    effect, sink_log = judge_sink(stores, view, batch_id, wish)
-    plan = replace(plan_rollback(view, chosen, now_ms(), (effect,), sink_log), trigger=wish.trigger)
-    after = view_after(plan, view, checkpoint, chosen=chosen)
-    plan = require_no_worse(plan, view, after, hint=_otherwise(checkpoint), error=BatchNotRestorableError)
-    if reason := doubt(batch_id, after, entry_after(checkpoint, view, batch_id)):
-        plan = replace(plan, effects=(_doubtful(effect, reason),))
-    plan = without_gone_inputs(plan, inputs_after(checkpoint, view, batch_id))
-    plan = replace(plan, warnings=(*plan.warnings, *committed_later(target, batch_id, view)))
-    entry = view.offset_seq(batch_id)
-    resets = find_resets(stores, batch_id, entry)
-    return _told(plan, stores, _notes(view, target, entry, resets, wish.sources), resets, wish)
-
-
 def coming_from(root: Store, checkpoint: Store) -> SourceOf:
     """Where the copies of an exchange come from: the root of the backups, or the place that they go back to."""
     return lambda copy: (root, copy.source) if copy.source else (checkpoint, copy.name)
@@ -198,19 +321,19 @@ def _otherwise(checkpoint: Store) -> str:
     )
 
 
-def _make_rollback_to_backup(stores: Stores, target: ToBackup, wish: Wish) -> Plan:
+def _to_backup(stores: Stores, target: ToBackup, own: _Own) -> Plan:
     """An ordinary rollback as long as the checkpoint holds all that it needs; else the backup's files come back."""
     checkpoint, root = stores.checkpoint, stores.backups
     if root is None:
         raise PlanError(f"the root {target.root} of the backup was not given to open.", location=checkpoint.location)
     wanted = FromBackup(target.backup_id)
-    interrupted = find_interrupted(stores, "rollback", lambda plan: wanted in plan.requirements, wish.said)
-    if interrupted is not None:
-        return interrupted  # everything was copied before it began: it does not matter whether the backup is there
-    own = observe(checkpoint).query_id if target.backup_id == LATEST else None  # a named one may bring the id back
-    backup = find_backup(root, target.backup_id, own)
+    begun = find_interrupted(stores, "rollback", lambda plan: wanted in plan.requirements, own["said"])
+    if begun is not None:
+        return begun  # everything was copied before it began: it does not matter whether the backup is there
+    query_id = observe(checkpoint).query_id if target.backup_id == LATEST else None  # a named one may bring it back
+    backup = find_backup(root, target.backup_id, query_id)
     try:
-        return _back_to(stores, root, backup, wish)
+        return _back_to(stores, WithBackup(root, backup, **own), own)
     except BatchNotRestorableError as error:
         error.hint = error.hint or (
             f"Restore the backup to a new location, and start the query there: ckpt restore "
@@ -220,64 +343,25 @@ def _make_rollback_to_backup(stores: Stores, target: ToBackup, wish: Wish) -> Pl
         raise
 
 
-def _back_to(stores: Stores, root: Store, backup: Manifest, wish: Wish) -> Plan:
-    checkpoint, batch_id = stores.checkpoint, backup.batch_id
-    view = _observed(checkpoint, batch_id)
-    require_own_sources(stores, batch_id, view)
-    if keeps_batch(view, backup, compare(checkpoint, view, backup)):
-        if (interrupted := _interrupted(stores, batch_id, wish)) is not None:
-            return interrupted
+def _back_to(stores: Stores, exchange: WithBackup, own: _Own) -> Plan:
+    backup = exchange.backup
+    view = exchange.observe(stores)
+    require_own_sources(stores, backup.batch_id, view)
+    if keeps_batch(view, backup, compare(stores.checkpoint, view, backup)):
+        request = WithOwnFiles(ToBatch(backup.batch_id), backup.batch_id, **own)
+        if (begun := find_begun(request, stores)) is not None:
+            return begun
         with suppress(BatchNotRestorableError):
-            return _fresh_rollback(stores, ToBatch(batch_id), view, batch_id, wish)
-    return _exchange(stores, root, view, backup, wish)
+            return make_anew(request, stores, view)
+    return make_anew(exchange, stores, view)
 
 
-def make_exchange(stores: Stores, root: Store, backup: Manifest, wish: Wish) -> Plan:
+def make_exchange(stores: Stores, root: Store, backup: Manifest, said: Said) -> Plan:
     """The steps that make the batch of a backup, for a change that closes the checkpoint around them.
 
     Raises what :func:`make_rollback` raises.
     """
-    return _exchange(stores, root, _observed(stores.checkpoint, backup.batch_id), backup, wish, closed=True)
-
-
-def _exchange(
-    stores: Stores, root: Store, view: CheckpointView, backup: Manifest, wish: Wish, *, closed: bool = False
-) -> Plan:
-    checkpoint, batch_id = stores.checkpoint, backup.batch_id
-    require_restorable_backup(root, backup)
-    held, backup = read_restart_set(root, backup)
-    compared = compare(checkpoint, view, backup)
-    require_same_query(view, backup, compared)
-    is_known = require_exchangeable(checkpoint, view, root, backup, compared)
-    damaged = {name: error for name, error in view.damaged.items() if name not in held.entries}
-    now, view = view, replace(view, entries={**view.entries, **held.entries}, damaged=damaged)
-    wish = replace(wish, trigger=trigger_of(wish.trigger, operator_names(checkpoint, view, batch_id)))
-    effect, sink_log = judge_sink(stores, view, batch_id, wish)
-    effect = effect if is_known else _not_known(effect, batch_id)
-
-    def sha256_of(name: str) -> str:
-        return checkpoint.sha256(name)[1]
-
-    plan = plan_exchange(
-        view=view,
-        backup=backup,
-        root=root.location,
-        planned_at_ms=now_ms(),
-        effects=(effect,),
-        sink_log=sink_log,
-        replaced=compared.replaced,
-        sha256_of=sha256_of,
-        closed=closed,
-    )
-    if not closed:  # else the change around the steps is judged
-        plan = judge_start(plan, now, checkpoint, coming_from(root, checkpoint))
-    plan = without_gone_inputs(replace(plan, trigger=wish.trigger), inputs_after(checkpoint, view, batch_id))
-    coming = [action.size for action in plan.actions if isinstance(action, Copy) and action.source]
-    entry = held.offset_seq(batch_id)
-    resets = find_resets(stores, batch_id, entry)
-    notes = _notes(view, ToBatch(batch_id), entry, resets, wish.sources)
-    note = f"{len(coming)} files ({sum(coming):,} bytes) are copied from backup {backup.backup_id}."
-    return _told(plan, stores, (*notes, note), resets, wish)
+    return make_anew(WithBackup(root, backup, is_closed=True, said=said), stores)
 
 
 def _doubtful(effect: SinkEffect, reason: str) -> SinkEffect:
@@ -292,35 +376,3 @@ def _not_known(effect: SinkEffect, batch_id: int) -> SinkEffect:
         f"the offset entry of batch {batch_id} cannot be read, so the sink may hold other rows for batch {batch_id}"
     )
     return replace(effect, effect="unknown", reason=reason, remedy="Compare the rows of that batch in the sink.")
-
-
-def _told(plan: Plan, stores: Stores, notes: tuple[str, ...], resets: Resets, wish: Wish) -> Plan:
-    """The plan with what its reader should know of the target and of the storage; behind the fence, if there is one."""
-    warnings = (*plan.warnings, *resets.warnings(), *lock_warnings(stores.checkpoint))
-    plan = replace(plan, notes=(*wish.notes, *notes), warnings=warnings)
-    return dropping_fence(plan, required_fence(stores)) if wish.fenced else plan
-
-
-def _notes(
-    view: CheckpointView, target: RollbackTarget, entry: OffsetSeq, resets: Resets, sources: Mapping[str, str]
-) -> tuple[str, ...]:
-    try:
-        newest = view.latest_offset_seq if not resets.dropped else None
-    except (CheckpointFormatError, CheckpointNotFoundError):
-        newest = None  # going back from an entry that is damaged, or came meanwhile: what was read cannot be told
-    return notes_of(target, resets.batch_id, entry, newest, sources)
-
-
-def make_rollback_again(plan: Plan, stores: Stores) -> Plan:
-    """The rollback that would be planned now in the place of one that was not begun yet.
-
-    Raises what :func:`make_rollback` raises.
-    """
-    wish = Wish(bool(plan.sink), sink_of(plan), {}, plan.trigger, fenced=plan.fence is not None)
-    if plan.backup_id is None:
-        view = _observed(stores.checkpoint, plan.batch_id)
-        return _fresh_rollback(stores, ToBatch(plan.batch_id), view, plan.batch_id, wish)
-    if stores.backups is None:
-        raise PlanError(f"the root {plan.source} of the backup was not given to open.", location=plan.location)
-    backup = find_backup(stores.backups, plan.backup_id)
-    return _exchange(stores, stores.backups, _observed(stores.checkpoint, backup.batch_id), backup, wish)

@@ -13,10 +13,10 @@ from airflow_provider_ckpt.change.open_sinks import sink_of
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.record import journal
-from airflow_provider_ckpt.change.record.resume import find_interrupted
+from airflow_provider_ckpt.change.record.resume import Said, find_interrupted
 from airflow_provider_ckpt.changes.rollback.goal import facts_of
 from airflow_provider_ckpt.changes.rollback.gone_inputs import without_gone_inputs
-from airflow_provider_ckpt.changes.rollback.judge_effects import Wish, inputs_after, judge_sink
+from airflow_provider_ckpt.changes.rollback.judge_effects import inputs_after, judge_sink
 from airflow_provider_ckpt.changes.rollback.make import coming_from, make_exchange
 from airflow_provider_ckpt.changes.rollback.plan import unknown_warnings
 from airflow_provider_ckpt.changes.salvage.candidates import Candidate, candidates, known_commits, newest_seen
@@ -72,10 +72,10 @@ def make_salvage_with_report(
 ) -> tuple[Plan, Report | None]:
     """The plan of :func:`make_salvage`, and its report as a value; one that was killed has none."""
     require_flag("trim_sink_log", trim_sink_log)
-    wish = Wish(trim_sink_log, sink, {}, trigger or "")
-    if (interrupted := find_interrupted(stores, "salvage", lambda plan: True, wish.said)) is not None:
+    said = Said(sink, trigger, trim_sink_log)
+    if (interrupted := find_interrupted(stores, "salvage", lambda plan: True, said)) is not None:
         return interrupted, None
-    return read_unmoved(lambda: _Salvage(stores, wish).plan(), stores.checkpoint, stores.sink)
+    return read_unmoved(lambda: _Salvage(stores, said).plan(), stores.checkpoint, stores.sink)
 
 
 def make_salvage_again(plan: Plan, stores: Stores) -> Plan:
@@ -85,7 +85,7 @@ def make_salvage_again(plan: Plan, stores: Stores) -> Plan:
     """
     if plan.backup_id is not None and stores.backups is None:
         raise PlanError(f"the root {plan.source} of the backup was not given to open.", location=plan.location)
-    return _Salvage(stores, Wish(bool(plan.sink), sink_of(plan), {}, plan.trigger)).plan()[0]
+    return _Salvage(stores, Said(sink_of(plan), plan.trigger, bool(plan.sink))).plan()[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +97,8 @@ class _Way:
 
 
 class _Salvage:
-    def __init__(self, stores: Stores, wish: Wish) -> None:
-        self._stores, self._wish = stores, wish
+    def __init__(self, stores: Stores, said: Said) -> None:
+        self._stores, self._said = stores, said
         checkpoint = stores.checkpoint
         view = observe(checkpoint, deep=True)
         refuse_replaced(checkpoint)
@@ -154,7 +154,7 @@ class _Salvage:
             if item.backup.batch_id != batch_id or self._stores.backups is None:
                 continue
             try:
-                plan = make_exchange(self._stores, self._stores.backups, item.backup, self._wish)
+                plan = make_exchange(self._stores, self._stores.backups, item.backup, self._said)
             except (BatchNotRestorableError, BackupCorruptError) as error:
                 problems[batch_id] = f"{problems.get(batch_id, '')}; and {error.message.rstrip('.')}".lstrip("; ")
                 continue
@@ -195,9 +195,9 @@ class _Salvage:
 
     def _planned(self, found: Assembled, way: _Way, problems: dict[int, str]) -> tuple[Plan, Report]:
         stores, tree = self._stores, found.tree
-        wish = replace(self._wish, trigger=trigger_of(self._wish.trigger, found.after.operator_names))
+        said = replace(self._said, trigger=trigger_of(self._said.trigger, found.after.operator_names))
         newest = newest_seen(self._view, self._temporaries.targets)
-        effect, sink_log = self._effect(found, wish, newest)
+        effect, sink_log = self._effect(found, said, newest)
         entry = found.after.offset_seq(tree.batch_id)
         notes = (*notes_of(found, problems, newest, way.backup_id), f"Batch {tree.batch_id} {facts_of(entry)}.")
         root = stores.backups
@@ -215,7 +215,7 @@ class _Salvage:
             ),
             backup=(root.location, way.backup_id) if root is not None and way.backup_id else None,
         )
-        plan = require_no_worse(replace(plan, trigger=wish.trigger), self._view, found.after)
+        plan = require_no_worse(replace(plan, trigger=said.trigger or ""), self._view, found.after)
         if tree.last == tree.batch_id and plan.actions:
             plan = without_gone_inputs(plan, inputs_after(stores.checkpoint, self._readable(found), tree.batch_id))
         plan = replace(plan, warnings=(*plan.warnings, *lock_warnings(stores.checkpoint)))
@@ -226,21 +226,21 @@ class _Salvage:
         objects = {name: stored for name, stored in self._view.objects.items() if name not in self._broken}
         return replace(self._view, objects=objects, entries={**self._view.entries, **found.after.entries}, damaged={})
 
-    def _effect(self, found: Assembled, wish: Wish, newest: int | None) -> tuple[SinkEffect, SinkLog | None]:
+    def _effect(self, found: Assembled, said: Said, newest: int | None) -> tuple[SinkEffect, SinkLog | None]:
         tree = found.tree
         view = replace(self._view, entries={**self._view.entries, **found.after.entries})
-        kept = tree.batch_id if self._comes_twice(found, wish) else tree.last
-        effect, sink_log = judge_sink(self._stores, view, kept, wish, newest=newest)
+        kept = tree.batch_id if self._comes_twice(found, said) else tree.last
+        effect, sink_log = judge_sink(self._stores, view, kept, said, newest=newest)
         if effect.effect == "exact" and (reason := _doubt(found)):
             effect = replace(
                 effect, effect="unknown", reason=reason, remedy="Compare the rows of that batch in the sink."
             )
         return effect, sink_log
 
-    def _comes_twice(self, found: Assembled, wish: Wish) -> bool:
+    def _comes_twice(self, found: Assembled, said: Said) -> bool:
         """Whether the batch that runs again was committed, to a sink that does not know it again by its number."""
         tree = found.tree
-        declared = wish.sink or Sink("file" if self._stores.sink else "")
+        declared = said.sink or Sink("file" if self._stores.sink else "")
         was_committed = any(batch > tree.batch_id for batch in self._view.committed)
         return tree.last > tree.batch_id and was_committed and declared.kind not in MARKING
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from airflow_provider_ckpt.change.places import Stores
-from airflow_provider_ckpt.changes.rollback.judge_effects import Wish, entry_after, inputs_after, judge_sink
+from airflow_provider_ckpt.change.record.resume import Said
+from airflow_provider_ckpt.changes.rollback.judge_effects import entry_after, inputs_after, judge_sink
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.errors import PlanError
 from airflow_provider_ckpt.query.sink import Sink
@@ -27,20 +28,20 @@ def seen(path, batch_id):
 )
 def test_the_effect_is_that_of_the_batches_that_are_dropped(sink, trigger, effect, golden):
     store, view = seen(golden("agg-hdfs"), 5)
-    found, sink_log = judge_sink(Stores(store), view, 5, Wish(False, sink, {}, trigger))
+    found, sink_log = judge_sink(Stores(store), view, 5, Said(sink, trigger))
     assert (found.effect, sink_log) == (effect, None)
 
 
 def test_nothing_runs_again_after_the_newest_batch_but_in_real_time(golden):
     store, view = seen(golden("agg-hdfs"), 7)
     for trigger, effect in (("", "exact"), ("realTime", "duplicated")):
-        assert judge_sink(Stores(store), view, 7, Wish(False, Sink("kafka"), {}, trigger))[0].effect == effect
+        assert judge_sink(Stores(store), view, 7, Said(Sink("kafka"), trigger))[0].effect == effect
 
 
 def test_only_the_log_of_a_file_sink_is_trimmed(golden):
     store, view = seen(golden("agg-hdfs"), 5)
     with pytest.raises(PlanError, match="only for a file sink"):
-        judge_sink(Stores(store), view, 5, Wish(True, Sink("kafka"), {}, ""))
+        judge_sink(Stores(store), view, 5, Said(Sink("kafka"), trims=True))
 
 
 def test_the_entry_after_the_target_is_read_as_far_as_it_is_whole(golden):
