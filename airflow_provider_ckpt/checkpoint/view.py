@@ -40,6 +40,7 @@ class CheckpointView:
         unjudged: State that cannot be judged from the files.
         unread_tables: True if the restart after the newest commit reads tables of RocksDB that have no checksum file;
             only their length is known.
+        altered: State files that a restart loads although they do not fit Hadoop's checksum file, each with the reason.
         unfinished: State files that the batch in flight left broken.
         single_partition: Ids of the operators that have one partition whatever the shuffle partitions are.
         folders: Directories in the place of log entries, the query metadata or state files, and those at the top
@@ -68,6 +69,7 @@ class CheckpointView:
     repaired: tuple[str, ...] = ()
     unjudged: tuple[str, ...] = ()
     unread_tables: bool = False
+    altered: tuple[str, ...] = ()
     unfinished: tuple[str, ...] = ()
     single_partition: tuple[int, ...] = ()
     folders: tuple[str, ...] = ()

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks.findings import Finding
 from airflow_provider_ckpt.checks.registry import rule
+from airflow_provider_ckpt.checks.remedies import from_backup_or_before
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.checksum import HadoopChecksum
 
@@ -50,6 +51,56 @@ def stale(view: CheckpointView) -> Iterator[Finding]:
                 hint="Spark does not verify checksums of its logs, but `hadoop fs` does. Remove the checksum file if "
                 "the entry is right; else restore both from a backup.",
             )
+
+
+@rule("CKPT120")
+def orphans_of_state(view: CheckpointView) -> Iterator[Finding]:
+    """CKPT120: a schema, or operator metadata, is written again when it is gone, and its checksum file is in the way.
+
+    Spark finds no such thing where it writes each file anew under a name of its own: in ``_stateSchema`` and
+    ``_metadata/v2``; state files are written over whatever is there.
+    """
+    for name in view.names_below(layout.STATE):
+        place = layout.parse(name) if "/_metadata/" in name else None  # most are state files
+        if not isinstance(place, layout.Sidecar) or not place.hidden or place.of in view.objects:
+            continue
+        main = layout.parse(place.of)
+        if isinstance(main, layout.OperatorMetadataFile | layout.StateSchemaFile) and main.batch_id is None:
+            yield Finding(
+                "CKPT120",
+                "error",
+                f"there is a checksum file without its file {place.of}; the next start of Spark writes {place.of}, "
+                "and stops at the checksum file that is there. The start after that goes on",
+                name=name,
+                hint="Remove the checksum file, or start the query twice.",
+                spark_error="FileAlreadyExistsException",
+            )
+
+
+@rule("CKPT121")
+def altered_state(view: CheckpointView) -> Iterator[Finding]:
+    """CKPT121: state that is not what was written, or has another's checksum file; Spark loads it as it is."""
+    if not view.altered:
+        return
+    name, _, reason = view.altered[0].partition(": ")
+    more = len(view.altered) - 1
+    also = f", as {'is' if more == 1 else 'are'} {more:,} more of what a restart loads" if more else ""
+    place = layout.parse(name)
+    wrote = place.version - 1 if isinstance(place, layout.StateFile) else None
+    yield Finding(
+        "CKPT121",
+        "warning",
+        f"{name} is {reason}{also}: the file or its checksum file was changed, and Spark loads the state as it is",
+        wrote,
+        name,
+        **from_backup_or_before(
+            view,
+            "the file" if not more else "the files",
+            wrote,
+            why="If the file is right, remove the checksum file. If it is not, what the query counts is wrong from "
+            "here on.",
+        ),
+    )
 
 
 def _effect(place: layout.Place) -> str:

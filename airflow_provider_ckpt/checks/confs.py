@@ -94,6 +94,11 @@ def provider_class(
     return name if stateful and is_other else None
 
 
+def codec_of_state(view: CheckpointView) -> str | None:
+    """Short name of the codec by which a restart reads state; None for one that Spark does not bring."""
+    return state_content.short_codec(_logged(view, COMPRESSION_CODEC) or "lz4")
+
+
 def codec_class(view: CheckpointView, classes: Collection[str] = ()) -> str | None:
     """The class that a restart searches for to read compressed state, when it is none of Spark; else None."""
     name = _logged(view, COMPRESSION_CODEC)

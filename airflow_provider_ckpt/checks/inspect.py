@@ -20,7 +20,7 @@ from airflow_provider_ckpt.checkpoint.state.decompressors import decompressors
 from airflow_provider_ckpt.checkpoint.view import CheckpointView, newest_before
 from airflow_provider_ckpt.checks import check
 from airflow_provider_ckpt.checks.findings import Finding
-from airflow_provider_ckpt.checks.read_state_files import broken_state_files, is_judged
+from airflow_provider_ckpt.checks.read_state_files import broken_state_files, is_judged, is_loaded
 from airflow_provider_ckpt.checks.remedies import targets_of
 from airflow_provider_ckpt.checks.restorable import Restorable
 from airflow_provider_ckpt.checks.state import has_state_ids
@@ -235,12 +235,13 @@ def with_state(
     if not committed and has_state_ids(view):  # nobody knows which files are valid
         return view
     try:
-        broken = dict[str, str]()
+        broken, loaded = dict[str, str](), dict[str, str]()
         needed = _chosen(view, newest, read, broken, committed=committed)
-        needed = without_broken_files(view, needed, read, chunks, broken=broken) if state else needed
+        needed = without_broken_files(view, needed, read, chunks, broken=broken, loaded=loaded) if state else needed
     except CheckpointFormatError as error:
         return replace(view, missing=(f"{error.name}: {error.message}",))
-    return with_restart_set(view, needed)
+    altered = tuple(f"{name}: {loaded[name]}" for name in needed.names if name in loaded)
+    return with_restart_set(replace(view, altered=altered), needed)
 
 
 def read_text_logs(
@@ -268,6 +269,7 @@ def without_broken_files(
     judged: Collection[str] = (),
     on_step: OnStep = no_step,
     broken: Mapping[str, str] | None = None,
+    loaded: dict[str, str] | None = None,
 ) -> RestartSet:
     """Judge the state files of a restart set, and choose anew without those that are broken until no more are.
 
@@ -280,18 +282,24 @@ def without_broken_files(
         judged: What is known to be whole, and is not read.
         on_step: Called after each file.
         broken: What is known to be of no use, and why.
+        loaded: Takes the files that are not what was written and that Spark loads all the same, which are then used.
+            Without it they are broken: no change and no backup rests on them.
 
     Returns:
         The same set when everything is whole; else one of what makes up for the broken files, or that lacks them.
     """
     done, useless = set(judged), dict(broken or {})
-    while found := broken_state_files(
-        view, [name for name in chosen.names if name not in done], read, chunks, threads, on_step
-    ):
+    while True:
+        unread = [name for name in chosen.names if name not in done]
+        found = broken_state_files(view, unread, read, chunks, threads, on_step)
+        if loaded is not None:
+            loaded.update((name, problem) for name, problem in found.items() if is_loaded(problem))
+            found = {name: problem for name, problem in found.items() if name not in loaded}
+        if not found:
+            return chosen
         done.update(chosen.names)
         useless.update(found)
         chosen = _chosen(view, chosen.batch_id, read, useless, committed=chosen.committed)
-    return chosen
 
 
 def with_restart_set(view: CheckpointView, needed: RestartSet) -> CheckpointView:
@@ -348,4 +356,5 @@ def unfinished_state(
             names.append((place, name))
     changes = {place.store_id for place, _ in names if place.kind in ("delta", "changelog")}
     left = [name for place, name in names if place.kind in ("delta", "changelog") or place.store_id not in changes]
-    return tuple(f"{name}: {reason}" for name, reason in broken_state_files(view, left, read, chunks).items())
+    found = broken_state_files(view, left, read, chunks)
+    return tuple(f"{name}: {problem}" for name, problem in found.items() if not is_loaded(problem))

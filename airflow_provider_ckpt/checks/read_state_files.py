@@ -7,11 +7,10 @@ from functools import partial
 
 from airflow_provider_ckpt import codec
 from airflow_provider_ckpt.checkpoint.operator_files import NOT_OPENED
-from airflow_provider_ckpt.checkpoint.spark_confs import COMPRESSION_CODEC
 from airflow_provider_ckpt.checkpoint.state.decompressors import decompressors
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
-from airflow_provider_ckpt.checks.logs import newest_entry
-from airflow_provider_ckpt.checks.state import MISMATCH
+from airflow_provider_ckpt.checks.confs import codec_of_state
+from airflow_provider_ckpt.checks.state import MISMATCH, NOT_VERIFIED
 from airflow_provider_ckpt.codec import layout, state_content, state_file
 from airflow_provider_ckpt.codec.checksum import BYTES_PER_CHECKSUM, HadoopChecksum, SparkChecksum, is_hadoop
 from airflow_provider_ckpt.codec.state_file import Decompress
@@ -24,13 +23,6 @@ from airflow_provider_ckpt.untrusted.limits import CHECKSUM_BYTES
 LARGEST_SUMMED = 1 << 30
 
 
-def _codec_of_state(view: CheckpointView) -> str | None:
-    """Short name of the codec by which a restart reads state; None for one that Spark does not bring."""
-    entry = newest_entry(view)
-    conf = entry.metadata.conf if entry is not None and entry.metadata is not None else {}
-    return state_content.short_codec(conf.get(COMPRESSION_CODEC) or "lz4")
-
-
 def broken_state_files(
     view: CheckpointView,
     names: Sequence[str],
@@ -41,7 +33,7 @@ def broken_state_files(
 ) -> dict[str, str]:
     """State files that are not what their checksum file says, or are not whole, and what to say of each."""
     own = [name for name in names if is_judged(view, name)]
-    problem = partial(_problem, view, _codec_of_state(view), decompressors(), read, chunks)
+    problem = partial(_problem, view, codec_of_state(view), decompressors(), read, chunks)
     return {name: said for name, said in zip(own, in_parallel(problem, own, threads, on_step), strict=True) if said}
 
 
@@ -77,19 +69,53 @@ def _problem_of_opened(
             begun.append(piece[:8])
             yield piece
 
+    altered = None
     if sidecar is not None and not _fits(stored, sidecar, read, noted):
-        return f"{MISMATCH} {sidecar.rpartition('/')[2]}"
+        said = f"{MISMATCH} {sidecar.rpartition('/')[2]}"
+        if is_verified(name, sidecar):
+            return said
+        altered, sidecar = f"{said}{NOT_VERIFIED}", None
     if not isinstance(place, layout.StateFile):
         return None
     if place.kind == "zip":
         return _problem_of_zip(stored, read, is_as_written=sidecar is not None)
     if used is None:
-        return None
+        return altered
     if sidecar is not None:  # then it is as it was written
         return state_content.problem_of_start(begun[0] if begun else next(chunks(name), b""), used)
-    if stored.size > state_content.DECOMPRESSED_UP_TO:
-        return state_content.problem_of_blocks(chunks(name), used)
-    return state_content.problem_of(b"".join(chunks(name)), used, known)
+    return _problem_of_content(stored, used, known, chunks, is_altered=altered is not None) or altered
+
+
+def _problem_of_content(
+    stored: StoredObject,
+    used: str,
+    known: Mapping[str, Decompress],
+    chunks: Callable[[str], Iterator[bytes]],
+    *,
+    is_altered: bool,
+) -> str | None:
+    """What is wrong with a file of which no checksum file tells; a large one is unpacked only if it ``is_altered``."""
+    pieces = chunks(stored.name)
+    if stored.size <= state_content.DECOMPRESSED_UP_TO:
+        return state_content.problem_of(b"".join(pieces), used, known)
+    if is_altered:
+        return state_content.problem_of_all(pieces, used, known)
+    return state_content.problem_of_blocks(pieces, used)
+
+
+def is_verified(name: str, sidecar: str) -> bool:
+    """Whether Spark compares a state file with that checksum file.
+
+    It does with its own, ``N.crc``. The hidden one of Hadoop is compared where Spark copies a zip or a table of RocksDB
+    by Hadoop's ``FileSystem``. Deltas, snapshots and changelogs are opened by ``FileContext.open(path)``, which Hadoop
+    hands to the file system below the one with checksums: of any size and codec, no byte of them is compared.
+    """
+    return not sidecar.rpartition("/")[2].startswith(".") or not name.endswith((".delta", ".snapshot", ".changelog"))
+
+
+def is_loaded(problem: str) -> bool:
+    """Whether Spark loads a state file of which that is said."""
+    return problem.endswith(NOT_VERIFIED)
 
 
 def is_judged(view: CheckpointView, name: str) -> bool:

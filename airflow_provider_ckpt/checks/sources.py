@@ -332,6 +332,13 @@ def log_folders(view: CheckpointView) -> Iterator[Finding]:
             )
 
 
+def live_entries(view: CheckpointView) -> Iterator[str]:
+    """The names of the entries that restore what each file source has read."""
+    for source_id in _file_sources(view):
+        entries = source_entries(view, source_id)
+        yield from (name for entry, name in entries.items() if _is_read(entry, entries))
+
+
 def _is_read(entry: layout.SourceLogEntry, entries: dict[layout.SourceLogEntry, str]) -> bool:
     """A source is restored from its newest compacted entry and everything after it."""
     compacted = max((other.entry_id for other in entries if other.compact), default=-1)

@@ -29,6 +29,8 @@ _CANNOT_LOAD = "CANNOT_LOAD_STATE_STORE"
 _NO_STATE = "STREAMING_STATEFUL_OPERATOR_MISSING_STATE_DIRECTORY"
 #: What is said of a state file that is not what its checksum file says.
 MISMATCH = "not what its checksum file says"
+#: After that, where Spark loads the file all the same.
+NOT_VERIFIED = ", which Spark does not verify"
 
 
 @rule("CKPT131")

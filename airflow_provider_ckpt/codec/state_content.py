@@ -7,7 +7,7 @@ that know column families (``v2``, and ``v4`` of state checkpoint format 2), wit
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 
 from airflow_provider_ckpt.codec.state_file import Decompress
@@ -15,6 +15,8 @@ from airflow_provider_ckpt.codec.xxhash32 import xxhash32
 
 #: Spark's short names, and the classes behind them.
 CODECS = ("lz4", "lzf", "snappy", "zstd")
+#: The one that sums each block, and so tells of every damage.
+SUMMED = "lz4"
 _CLASSES = {f"org.apache.spark.io.{name}compressioncodec": name for name in CODECS}
 #: Larger files are judged by the frames of their compression alone, so that large states are never unpacked.
 DECOMPRESSED_UP_TO = 64 << 10
@@ -24,6 +26,9 @@ _WITH_FAMILIES = (b"\0\2v2", b"\0\2v4")
 #: The end marker alone, behind the version where there is one.
 _WITHOUT_KEYS = (b"\xff\xff\xff\xff", b"\0\2v2\0")
 _LONGEST_WITHOUT_KEYS = max(map(len, _WITHOUT_KEYS))
+_DAMAGED = "a damaged or cut off"
+#: No block that Spark reads is larger.
+_MOST_BLOCK_BYTES = 32 << 20
 _LZ4_SEED = 0x9747B28C
 _LZ4_HEADER = struct.Struct("<8sBiii")
 
@@ -57,12 +62,12 @@ def problem_of(data: bytes, codec: str, decompressors: Mapping[str, Decompress])
     try:
         decompress = decompressors.get(codec) if len(data) <= DECOMPRESSED_UP_TO else None
         if codec == "lz4":
-            _walk_lz4(data, decompress)
+            _walk_lz4((data,), decompress)
         elif decompress is not None:
             plain = decompress(data, _MOST_PLAIN_BYTES)
             _require_end(plain[:4], plain[-4:])
     except (ValueError, IndexError, EOFError, struct.error) as error:
-        return f"a damaged or cut off {codec} stream ({error})"
+        return f"{_DAMAGED} {codec} stream ({error})"
     return None
 
 
@@ -111,27 +116,57 @@ def problem_of_blocks(pieces: Iterable[bytes], codec: str) -> str | None:
     return "the lz4 stream is cut off"
 
 
-def _walk_lz4(data: bytes, decompress: Decompress | None) -> None:
+def problem_of_all(pieces: Iterable[bytes], codec: str, decompressors: Mapping[str, Decompress]) -> str | None:
+    """What is wrong with a file of any size, all of which is unpacked, a block at a time; see :func:`problem_of`.
+
+    Args:
+        pieces: The file, a piece at a time.
+        codec: A short name; of others than lz4, whose blocks alone have checksums, only the first bytes are read.
+        decompressors: By short name.
+    """
+    stream = iter(pieces)
+    first = next(stream, b"")
+    if (problem := problem_of_start(first, codec)) is not None or codec != SUMMED:
+        return problem
+    try:
+        _walk_lz4(chain((first,), stream), decompressors.get(codec))
+    except (ValueError, IndexError, EOFError, struct.error) as error:
+        return f"{_DAMAGED} {codec} stream ({error})"
+    return None
+
+
+def _walk_lz4(pieces: Iterable[bytes], decompress: Decompress | None) -> None:
     """``LZ4BlockOutputStream``: blocks with a header each, and an empty one at the end. Raises ValueError.
 
     With ``decompress`` the checksum of each block and the end marker of what is in them are judged as well.
     """
-    at, start, end = 0, b"", b""
-    while at + _LZ4_HEADER.size <= len(data):
-        magic, _, size, plain_size, checksum = _LZ4_HEADER.unpack_from(data, at)
-        if magic != b"LZ4Block" or size < 0 or plain_size < 0:
-            raise ValueError(f"there is no block at byte {at}")
-        if plain_size == 0:
-            if decompress is not None:
-                _require_end(start, end)
-            return
-        after = at + _LZ4_HEADER.size + size
-        if decompress is not None and after <= len(data):
-            plain = decompress(data[at:after], plain_size)
+    start, end = b"", b""
+    for at, block, plain_size, checksum in _lz4_blocks(pieces):
+        if decompress is not None:
+            plain = decompress(block, plain_size)
             if xxhash32(plain, _LZ4_SEED) & 0x0FFFFFFF != checksum:
                 raise ValueError(f"the block at byte {at} does not match its checksum")
             start, end = (start + plain[:4])[:4], (end + plain[-4:])[-4:]
-        at = after
+    if decompress is not None:
+        _require_end(start, end)
+
+
+def _lz4_blocks(pieces: Iterable[bytes]) -> Iterator[tuple[int, bytes, int, int]]:
+    """Each block but the empty one: where it begins, itself with its header, its plain size, its checksum."""
+    data, begin = b"", 0
+    for piece in pieces:
+        data, at = data + piece, 0
+        while at + _LZ4_HEADER.size <= len(data):
+            magic, _, size, plain_size, checksum = _LZ4_HEADER.unpack_from(data, at)
+            if magic != b"LZ4Block" or not 0 <= size <= _MOST_BLOCK_BYTES or plain_size < 0:
+                raise ValueError(f"there is no block at byte {begin + at}")
+            if plain_size == 0:
+                return
+            if (after := at + _LZ4_HEADER.size + size) > len(data):
+                break
+            yield begin + at, data[at:after], plain_size, checksum
+            at = after
+        data, begin = data[at:], begin + at
     raise ValueError("it ends early")
 
 

@@ -69,7 +69,7 @@ class ForecastFields(TypedDict):
     """The next restart."""
 
     decision: Annotated[str, "`pass`, `warn` or `block`"]
-    resumes_at_batch: Annotated[int | None, "first batch that Spark will run; null when it does not start"]
+    resumes_at_batch: Annotated[int | None, "first batch that Spark will run; null when it stops, or nobody can say"]
     reruns_batch: Annotated[int | None, "that batch when it is already planned"]
     spark_error: Annotated[str | None, "Spark's error condition or Java exception; null when Spark starts"]
     start_offsets: Annotated[

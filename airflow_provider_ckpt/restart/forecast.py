@@ -22,7 +22,7 @@ from airflow_provider_ckpt.checks.remedies import Remedy, repartition
 from airflow_provider_ckpt.query.deploy import DeploySpec
 from airflow_provider_ckpt.query.spark_version import SparkVersion
 from airflow_provider_ckpt.restart.classes import classes_to_find
-from airflow_provider_ckpt.restart.judged import CLASS, not_judged
+from airflow_provider_ckpt.restart.judged import CLASS, is_closed, not_judged
 from airflow_provider_ckpt.restart.real_time import REAL_TIME, trigger_of
 from airflow_provider_ckpt.restart.source_commands import continue_sources
 from airflow_provider_ckpt.restart.sources import SOURCE_EVOLUTION
@@ -45,7 +45,8 @@ class Forecast:
     """The restart, foretold.
 
     Args:
-        resumes_at_batch: The first batch that Spark will run; None when it does not start.
+        resumes_at_batch: The first batch that Spark will run; None when it does not start, or nobody can say whether
+            it does, because a file that it reads cannot be opened.
         reruns_batch: That batch when it is already planned, else None; real-time mode plans it anew.
         spark_error: Spark's error condition, or the simple name of the Java exception; None when Spark starts.
         confs: What happens to each once-only conf.
@@ -93,6 +94,8 @@ class Forecast:
     def sentence(self) -> str:
         """What Spark will do, or why it must not be let to, for people."""
         errors = [finding for finding in self.findings if finding.severity == "error"]
+        if self.resumes_at_batch is None and not self.spark_error:
+            return f"What Spark does is not known: {errors[0].message.rstrip('.')}"
         if self.spark_error:
             cause = next((finding.message for finding in self.findings if finding.spark_error), "")
             return f"Spark stops with {self.spark_error}" + (f", because {cause.rstrip('.')}" if cause else "")
@@ -145,7 +148,7 @@ def forecast(
     findings = worst_first([*met, *(finding for conf in confs if (finding := _conf_finding(conf, view, deploy)))])
     unknown = (*not_judged(view, deploy), *(lost.unknown if lost else ()))
     topic_ids = lost.topic_ids if lost else {}
-    if error is not None:
+    if error is not None or is_closed(view):
         return Forecast(None, None, error, confs, findings, unknown=unknown, topic_ids=topic_ids)
     drops_planned = trigger_of(deploy.trigger, view.operator_names) == REAL_TIME
     return Forecast(

@@ -51,6 +51,7 @@ def forecast_restart(
     if not declared:
         return view, forecast(view, deploy)
     from airflow_provider_ckpt.query.source_options import parse_options
+    from airflow_provider_ckpt.sources.fitting import fitting
     from airflow_provider_ckpt.sources.foresee_expiry import foresee_expiry
     from airflow_provider_ckpt.sources.judge_sources import judge_sources
     from airflow_provider_ckpt.sources.kafka.ask_brokers import Brokers  # loads the sources, which few deploys declare
@@ -63,17 +64,24 @@ def forecast_restart(
     lost = judge_sources(view, declared, said, access, brokers, now, trigger=trigger, known_ids=topic_ids)
     taken = {} if refused_options(deploy) else said  # with these Spark does not start
     options = parse_options(taken.items(), trigger)
+    fit = fitting(view, declared)
     if will_lose_within_ms is not None:
-        lost = foresee_expiry(view, declared, options, access, brokers, now, lost=lost, within_ms=will_lose_within_ms)
+        lost = foresee_expiry(view, fit, options, access, brokers, now, lost=lost, within_ms=will_lose_within_ms)
     if not any(source.place or source.type == "kafka" for source in declared.values()):
         return view, forecast(view, deploy, lost)
-    return view, forecast(view, deploy, lost, foresee_batches(view, declared, options, brokers))
+    batches = foresee_batches(view, fit, options, brokers)
+    other = {
+        name: f"An offset that it goes on from is none of the type {source.type}."
+        for name, source in declared.items()
+        if name not in fit
+    }
+    return view, forecast(view, deploy, lost, replace(batches, missing={**batches.missing, **other}))
 
 
 def _examined(store: Store, *, quick: bool, sink: Store | None = None) -> CheckpointView:
     """The checkpoint; of a flow that has not run yet, which Spark makes one for, what is beside it."""
     try:
-        return examine(store, deep=not quick, sink=sink)
+        return examine(store, deep=not quick, sink=sink, each=True)
     except CheckpointNotFoundError:
         if flow_of(store.location) is None or any(store.ls()):
             raise

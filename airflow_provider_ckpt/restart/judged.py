@@ -7,17 +7,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from airflow_provider_ckpt.checkpoint.operator_files import NOT_OPENED
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks import state
-from airflow_provider_ckpt.checks.logs import newest_commit
+from airflow_provider_ckpt.checks.confs import codec_of_state
+from airflow_provider_ckpt.checks.logs import newest_commit, not_opened
+from airflow_provider_ckpt.codec.state_content import SUMMED
 from airflow_provider_ckpt.query.deploy import DeploySpec
 from airflow_provider_ckpt.query.sink import MARKING
 from airflow_provider_ckpt.restart.classes import classes_to_find, has_foreign_state
 from airflow_provider_ckpt.restart.continuous import CONTINUOUS
+from airflow_provider_ckpt.restart.file_manager import compares_sums
 
 STATE, SOURCE_LOGS, CHECKSUM_FILES, SINK_LOG = "state", "source logs", "checksum files", "sink log"
 #: RocksDB alone reads them; without a checksum file nothing else tells that one is damaged.
 STATE_TABLES = "state tables"
+#: Of those a restart reads, nobody knows what Spark does; who runs the query may be able to open them.
+UNOPENED = "files that cannot be opened"
 #: Before the name of a class that open Spark does not have.
 CLASS = "class"
 #: A check knows no deploy, which alone says how many stateful operators there are.
@@ -28,7 +34,20 @@ def not_read(view: CheckpointView) -> tuple[str, ...]:
     """What of the checkpoint was not read."""
     partitions = (f"partitions of {problem.partition(':')[0]}" for problem in view.unjudged)
     tables = (STATE_TABLES,) if view.unread_tables else ()
-    return (*(() if view.complete else (STATE, SOURCE_LOGS, CHECKSUM_FILES)), *tables, *partitions)
+    closed = (UNOPENED,) if is_closed(view) else ()
+    state = (STATE,) if view.complete and _may_be_altered(view) else ()
+    return (*(() if view.complete else (STATE, SOURCE_LOGS, CHECKSUM_FILES)), *tables, *partitions, *closed, *state)
+
+
+def is_closed(view: CheckpointView) -> bool:
+    """Whether there is a file that a restart reads and that cannot be opened."""
+    errors = (finding for finding in not_opened(view) if finding.severity == "error")
+    return any(errors) or any(NOT_OPENED in problem for problem in view.missing or ())
+
+
+def _may_be_altered(view: CheckpointView) -> bool:
+    """Whether state is not what was written, in a stream of which only Spark can say whether it reads it."""
+    return bool(view.altered) and codec_of_state(view) != SUMMED
 
 
 def not_checked(view: CheckpointView) -> tuple[str, ...]:
@@ -47,7 +66,8 @@ def not_judged(view: CheckpointView, deploy: DeploySpec) -> tuple[str, ...]:
     classes = (f"{CLASS} {name}" for name in classes_to_find(view, deploy))
     unread = not_read(view)
     foreign = (STATE,) if has_foreign_state(view, deploy) and STATE not in unread else ()
-    return (*_undeclared(view, deploy), *classes, *_sink_log(view, deploy), *foreign, *unread)
+    sums = (CHECKSUM_FILES,) if compares_sums(deploy) and CHECKSUM_FILES not in unread else ()
+    return (*_undeclared(view, deploy), *classes, *_sink_log(view, deploy), *foreign, *sums, *unread)
 
 
 def _undeclared(view: CheckpointView, deploy: DeploySpec) -> Iterator[str]:

@@ -310,8 +310,9 @@ def _damaged(view: CheckpointView, name: str) -> Iterator[Finding]:
 
 
 def other_damage(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
-    """What a restart does not read."""
-    return (finding for finding in logs.damaged_entries(view) if finding.spark_error is None)
+    """What a restart does not read, and what cannot be opened, of which nobody knows what Spark does with it."""
+    yield from (finding for finding in logs.damaged_entries(view) if finding.spark_error is None)
+    yield from logs.not_opened(view)
 
 
 def _in_log(finding: Finding, log: str) -> bool:

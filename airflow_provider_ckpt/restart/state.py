@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from airflow_provider_ckpt.checkpoint.spark_confs import CATALOGUE, SHUFFLE_PARTITIONS, STATE_PROVIDER, forecast_confs
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
-from airflow_provider_ckpt.checks import operators, state, state_names
+from airflow_provider_ckpt.checks import checksums, operators, state, state_names
 from airflow_provider_ckpt.checks.confs import unknown_codec, unknown_provider
 from airflow_provider_ckpt.checks.findings import Finding
 from airflow_provider_ckpt.checks.logs import entry_before, newest_commit, newest_entry
@@ -19,12 +19,15 @@ from airflow_provider_ckpt.query.deploy import DeploySpec
 from airflow_provider_ckpt.query.sink import MARKING, SINKS_OF_BATCHES
 from airflow_provider_ckpt.query.spark_version import SparkVersion
 from airflow_provider_ckpt.restart.classes import has_foreign_state
+from airflow_provider_ckpt.restart.file_manager import sums_of_state
 from airflow_provider_ckpt.restart.hints import NEW_LOCATION, listed
 from airflow_provider_ckpt.restart.logs import STATE_FORMAT
 
 ENCODING = "spark.sql.streaming.stateStore.encodingFormat"
 _REPAIRS_SINCE: SparkVersion = (4, 1)
 _ENCODING_SINCE: SparkVersion = (4, 0)
+#: Since then operators write down what they are.
+_OPERATORS_SINCE: SparkVersion = (4, 0)
 
 
 def encoding(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
@@ -198,6 +201,15 @@ def waits_for_data(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding
         )
 
 
+def metadata_can_be_written(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
+    """What is not there of the schemas and the metadata of operators is written before the batch runs."""
+    if deploy.operators == ():
+        return
+    for finding in checksums.orphans_of_state(view):
+        if deploy.spark_version >= _OPERATORS_SINCE or not (finding.name or "").endswith("/_metadata/.metadata.crc"):
+            yield finding
+
+
 def state_loads(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
     """Every store finds its files, unless the sink skips the batch, which is then not computed."""
     skipped = view.sink is not None and (view.sink.latest or -1) >= view.next_batch
@@ -218,6 +230,7 @@ def _load(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
     yield from state.folders(view)
     yield from state_names.names_of_no_version(view)
     yield from state.incomplete_chain(view)
+    yield from sums_of_state(view, deploy)
     yield from state.unknown_partitions(view)
     yield from unknown_codec(view, deploy.classes)
     yield from state.unfinished_state(view) if _may_be_skipped(view, deploy) else ()

@@ -14,7 +14,17 @@ from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks.findings import Finding
 from airflow_provider_ckpt.query.deploy import DeploySpec
 from airflow_provider_ckpt.query.spark_version import SparkVersion
-from airflow_provider_ckpt.restart import compaction, continuous, flows, logs, real_time, sinks, sources, state
+from airflow_provider_ckpt.restart import (
+    compaction,
+    continuous,
+    file_manager,
+    flows,
+    logs,
+    real_time,
+    sinks,
+    sources,
+    state,
+)
 from airflow_provider_ckpt.restart.spark_errors import error_name
 
 Step = Callable[[CheckpointView, DeploySpec], Iterable[Finding]]
@@ -29,6 +39,7 @@ STEPS: tuple[Step, ...] = (
     real_time.limits,
     continuous.trigger,
     logs.query_id,
+    file_manager.sums_of_logs,
     state.encoding,
     logs.newest_offsets,
     logs.newest_commits,
@@ -45,6 +56,7 @@ STEPS: tuple[Step, ...] = (
     logs.offsets_can_be_written,
     state.stateful_operators,
     state.state_format,
+    state.metadata_can_be_written,
     state.state_loads,
     sinks.sink_takes_it,
     flows.version,

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.query.source import Source
+from airflow_provider_ckpt.sources.fitting import fitting
 from airflow_provider_ckpt.sources.judge_tables import JUDGED, is_judged, judge_tables
 from airflow_provider_ckpt.sources.kafka.ask_brokers import Brokers
 from airflow_provider_ckpt.sources.kafka.loss import Losses
@@ -46,7 +47,7 @@ def judge_sources(
         CheckpointError: As :func:`~airflow_provider_ckpt.sources.kafka.read_losses.read_losses` and
             :func:`~airflow_provider_ckpt.sources.judge_tables.judge_tables`.
     """
-    topics = {name: source for name, source in sources.items() if is_asked(source, access)}
+    topics = fitting(view, {name: source for name, source in sources.items() if is_asked(source, access)})
     tables = {name: source for name, source in sources.items() if is_judged(source)}
     lost = read_losses(view, topics, options, known_ids or {}, brokers)
     found = judge_tables(view, tables, options, access, now_ms, trigger)

@@ -15,6 +15,7 @@ from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.query.source import Source
 from airflow_provider_ckpt.query.source_options import options_of, parse_options
+from airflow_provider_ckpt.sources.fitting import fitting
 from airflow_provider_ckpt.sources.kafka.read_losses import data_loss_of
 from airflow_provider_ckpt.sources.open_end import Access
 from airflow_provider_ckpt.sources.table_loss import TableAtRestart, TableLosses, all_losses
@@ -48,7 +49,7 @@ def judge_tables(
 
     Args:
         view: The checkpoint, as it was observed.
-        sources: By id; those of other types are left out.
+        sources: By id; those of other types are left out, and one whose offsets are of another type is not judged.
         options: Options that the query sets for its sources, such as ``0.skipChangeCommits``.
         access: Access to the sources.
         now_ms: Now, epoch milliseconds.
@@ -60,7 +61,7 @@ def judge_tables(
     """
     parse_options(options.items())
     told = {name: source for name, source in sources.items() if is_judged(source)}
-    judged = [replace(at, trigger=trigger) for at in _at_restart(view, told, options, now_ms)]
+    judged = [replace(at, trigger=trigger) for at in _at_restart(view, fitting(view, told), options, now_ms)]
     asked = {at.source_id for at in judged}
     planned = told.keys() if view.latest_planned is not None else set()
     lost = all_losses(_judge(at, access) for at in judged)

@@ -12,6 +12,8 @@ import pytest
 from airflow_provider_ckpt.checks import check
 from airflow_provider_ckpt.checks.inspect import examine, inspect
 from airflow_provider_ckpt.errors import CheckpointFormatError, StoreError, UnreadableError
+from airflow_provider_ckpt.query.deploy import DeploySpec, declare
+from airflow_provider_ckpt.restart.gate import forecast_restart
 from airflow_provider_ckpt.storage.store import Store
 from tests.oracle.mutations import mutate
 
@@ -110,7 +112,38 @@ def test_where_nothing_can_be_read_nothing_is_judged(golden, monkeypatch):
         inspect(Store.open(str(golden("agg-hdfs"))), deep=True)
 
 
-def test_a_gate_and_a_change_judge_no_checkpoint_with_such_a_file(golden):
+DEPLOY = {"spark_version": "4.3", "confs": {}, "sources": ["file:/landing"], "sink": "console",
+          "operators": ["stateStoreSave"]}  # fmt: skip
+
+
+@pytest.mark.parametrize("odd", ODD.values(), ids=ODD)
+@pytest.mark.parametrize(
+    ("name", "code", "decision"),
+    [
+        ("offsets/7", "CKPT153", "block"),
+        ("offsets/6", "CKPT153", "block"),
+        ("commits/7", "CKPT153", "block"),
+        ("metadata", "CKPT153", "block"),
+        ("sources/0/5", "CKPT153", "block"),
+        ("state/0/0/8.delta", "CKPT130", "block"),
+        ("offsets/2", "CKPT153", "warn"),
+        ("commits/2", "CKPT153", "warn"),
+        ("state/0/_metadata/metadata", "CKPT153", "warn"),
+    ],
+)
+def test_a_gate_decides_without_knowing_what_spark_does_with_such_a_file(odd, name, code, decision, golden):
+    checkpoint = golden("agg-hdfs")
+    put(odd, checkpoint / name)
+    _, said = forecast_restart(Store.open(str(checkpoint)), declare(DeploySpec(), DEPLOY), Store.open)
+    (finding,) = [item for item in said.findings if item.severity != "note" and item.code != "CKPT161"]
+    assert (finding.code, finding.name, said.decision, said.spark_error) == (code, name, decision, None)
+    assert finding.hint
+    is_read = decision == "block"
+    assert ("files that cannot be opened" in said.unknown) == is_read == (said.resumes_at_batch is None)
+    assert said.sentence.startswith("What Spark does is not known: " if is_read else "Spark starts and runs batch 8")
+
+
+def test_a_change_judges_no_checkpoint_with_such_a_file(golden):
     with pytest.raises(StoreError) as raised:
         examine(closed(golden("agg-hdfs"), "offsets/7"), deep=True)
     assert not isinstance(raised.value, CheckpointFormatError)

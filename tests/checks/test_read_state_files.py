@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,8 +19,10 @@ from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.errors import BackupCorruptError, BatchNotRestorableError
 from airflow_provider_ckpt.query.deploy import DeploySpec
 from airflow_provider_ckpt.restart.forecast import forecast
+from airflow_provider_ckpt.restart.judged import not_read
 from airflow_provider_ckpt.storage.store import Store
 from tests.oracle.mutations import mutate
+from tests.state_streams import delta
 
 GOLDENS = (
     "agg-hdfs",
@@ -115,6 +118,38 @@ def test_damaged_operator_metadata_that_spark_does_not_read_closes_nothing(golde
     assert forecast(examine(store, deep=True), DeploySpec(operators=("stateStoreSave",))).decision == "warn"
     assert take_backup(store, Store.open(str(tmp_path / "backups"))).batch_id == 7
     assert make_rollback(Stores(store), 5).actions
+
+
+@pytest.mark.parametrize("size", [100, 200_000])
+@pytest.mark.parametrize("name", ["state/0/0/8.delta", "state/0/0/5.snapshot"])
+def test_state_that_is_not_what_was_written_is_loaded_where_it_is_whole(name, size, golden, tmp_path):
+    """Spark compares no checksum of Hadoop's with deltas, snapshots and changelogs."""
+    checkpoint = golden("agg-hdfs")
+    other, store = delta(bytes(size)), Store.open(str(checkpoint))
+    (checkpoint / name).write_bytes(other)
+    (found,) = [item for item in inspect(store, deep=True) if item.severity != "note"]
+    assert (found.code, found.severity, found.name) == ("CKPT121", "warning", name)
+    assert "which Spark does not verify" in found.message
+    said = forecast(examine(store, deep=True), DeploySpec(operators=("stateStoreSave",)))
+    assert (said.found, said.spark_error, said.resumes_at_batch) == ("warn", None, 8)
+    if name.endswith(".delta"):
+        with pytest.raises(BatchNotRestorableError, match="not what its checksum file says"):
+            make_rollback(Stores(store), 7)
+    middle = len(other) // 2
+    (checkpoint / name).write_bytes(other[:middle] + b"x" + other[middle + 1 :])
+    codes = {item.code for item in inspect(store, deep=True) if item.name == name}
+    assert codes == {"CKPT130" if name.endswith(".delta") else "CKPT134"}, "its own checksums say it"
+
+
+@pytest.mark.parametrize("codec", ["zstd", "snappy", "lzf"])
+def test_of_streams_without_sums_nobody_knows_whether_spark_reads_them(codec, golden):
+    checkpoint = golden("agg-hdfs")
+    view = examine(Store.open(str(checkpoint)), deep=True)
+    mutate(checkpoint, [f"conf offsets/{{N}} spark.sql.streaming.stateStore.compression.codec '\"{codec}\"'"])
+    altered = replace(
+        examine(Store.open(str(checkpoint)), deep=True), missing=(), altered=("state/0/0/8.delta: changed",)
+    )
+    assert "state" in not_read(altered) and "state" not in not_read(replace(view, altered=altered.altered))
 
 
 @pytest.mark.parametrize("value", ["x", "2.0", "1e3", "0", "-1", "", "99999999999"])

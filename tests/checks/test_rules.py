@@ -171,7 +171,7 @@ BY_CODE: dict[str, Shown] = {
     "CKPT119": Shown(("error", "offsets/7"), "agg-hdfs", (f"conf offsets/{{N}} {SHUFFLE} '\"4\"'", "drop commits/{N}")),
     "CKPT120": Shown(("error", "offsets/.4.crc"), mutations=("bare-drop commits/{N}", "bare-drop offsets/{N}")),
     "CKPT121": Shown(("warning", "offsets/.4.crc"), mutations=("stale offsets/{N}",)),
-    "CKPT122": Shown(("error", "state/0/0/8.delta"), "agg-hdfs", ("rot state/0/0/{V}.delta",)),
+    "CKPT122": Shown(("error", "state/0/0/8.zip"), "agg-rocksdb", ("rot state/0/0/{V}.zip",)),
     "CKPT123": Shown(("error", "sources/0/4"), mutations=("drop sources/0/{N}",)),
     "CKPT124": Shown(("error", "sources/0/2"), mutations=("drop sources/0/{N-2}",)),
     "CKPT125": Shown(("warning", "offsets/4"), mutations=("line offsets/{N} 2 -",)),

@@ -9,6 +9,7 @@ from airflow_provider_ckpt.codec.state_content import (
     DECOMPRESSED_UP_TO,
     holds_nothing,
     problem_of,
+    problem_of_all,
     problem_of_blocks,
     short_codec,
 )
@@ -70,6 +71,24 @@ def test_a_large_stream_is_followed_from_block_to_block(piece):
     for cut in (0, 20, 21, 30_021, 100_000, len(whole) - 21, len(whole) - 1):
         assert problem_of_blocks(pieces(whole[:cut]), "lz4"), cut
     assert problem_of_blocks(pieces(whole[:30_021] + b"x" + whole[30_022:]), "lz4")
+
+
+@pytest.mark.parametrize("piece", [8, 20, 21, 999, 70_000, 1 << 20])
+def test_a_large_stream_is_unpacked_block_by_block(piece):
+    whole = lz4_stream(bytes(3 * DECOMPRESSED_UP_TO) + END, block=30_000)
+
+    def problem(data: bytes, codec: str = "lz4") -> str | None:
+        pieces = (data[at : at + piece] for at in range(0, len(data), piece))
+        return problem_of_all(pieces, codec, decompressors())
+
+    assert problem(whole) is problem(whole + b"\n") is None, "Spark reads nothing behind the last block"
+    for cut in (0, 20, 21, 30_021, 100_000, len(whole) - 21, len(whole) - 1):
+        assert problem(whole[:cut]), cut
+    assert "block at byte 30021 does not match its checksum" in (problem(whole[:50_000] + b"x" + whole[50_001:]) or "")
+    assert "no block at byte 30021" in (problem(whole[:30_021] + b"x" + whole[30_022:]) or "")
+    assert "end marker" in (problem(lz4_stream(bytes(100_000), block=30_000)) or "")
+    assert problem(b"\x28\xb5\x2f\xfd" + bytes(100_000), "zstd") is None, "it sums nothing"
+    assert problem(whole, "zstd") == "not a zstd stream, which is the codec of the offset log"
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,8 @@ POLICY = "spark.sql.streaming.multipleWatermarkPolicy"
 OFFSET_LOG = "spark.sql.streaming.offsetLog.formatVersion"
 SOURCE_EVOLUTION = "spark.sql.streaming.queryEvolution.enableSourceEvolution"
 SINK_EVOLUTION = "spark.sql.streaming.queryEvolution.enableSinkEvolution"
+FILE_MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
+VERIFYING_MANAGER = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 VERIFY_METADATA = "spark.sql.streaming.checkpoint.verifyMetadataExists.enabled"
 
 

@@ -14,6 +14,7 @@ from .case import (
     CHANGELOG,
     CODEC,
     ENCODING,
+    FILE_MANAGER,
     HDFS,
     JOIN_FORMAT,
     OFFSET_LOG,
@@ -26,20 +27,25 @@ from .case import (
     STATE,
     STATE_FORMAT,
     VERIFY_METADATA,
+    VERIFYING_MANAGER,
     Case,
 )
 from .damage import (
     CHANGELOG_STATE,
+    CHANGES_SUMS,
     CUT_STATE,
     ENDS_IN_SNAPSHOT,
     FILE_SOURCE,
     HADOOP_SUMS,
     HDFS_STATE,
     LEFT,
+    LEFT_SUMS,
+    LEFT_SUMS_OF_STATE,
     LOG_SUMS,
     LOGS,
     ONE_PARTITION,
     OPERATOR_METADATA,
+    OTHER_CONTENTS,
     ROCKSDB_STATE,
     SCHEMAS,
     SNAPSHOT_AT_END,
@@ -50,6 +56,7 @@ from .damage import (
     TRAILING,
     TRAILING_STATE,
     V2_STATE,
+    VERIFIED_BY_OTHER_MANAGER,
     VERIFIED_SUMS,
 )
 from .forms import form_cases, junk_cases, tool_cases
@@ -81,6 +88,13 @@ NOT_KNOWN = {
         f"{base} | streaming.{key}=com.": "as above"
         for base in ("file", "agg-hdfs")
         for key in ("checkpointFileManagerClass", "commitProtocolClass")
+    },
+    **{
+        f"agg-hdfs | {damage} | streaming.checkpointFileManagerClass=": "a sum that ckpt does not read, as the gate says"
+        for damage in (
+            "rot-end state/0/0/_metadata/.schema.crc",
+            "drop commits/{N} | rot-end state/0/0/.{V}.delta.crc",
+        )
     },
     "two | deploy copy-two-swapped": "both sources are files; that they are swapped shows in neither log nor deploy",
     "two | drop commits/{N} | deploy copy-two-swapped": "as above",
@@ -166,11 +180,16 @@ def _state() -> Iterator[Case]:
     for bases, damages in (
         (VERIFIED_SUMS, HADOOP_SUMS),
         (LOG_SUMS, HADOOP_SUMS),
+        (CHANGES_SUMS, HADOOP_SUMS),
+        (LEFT_SUMS, ("bare-drop {}",)),
         (SUMS_OF_SPARK, SPARK_SUMS),
         (SUMS_BESIDE_SPARKS, HADOOP_SUMS[::5]),
     ):
         for base, names in bases.items():
             yield from _each(base, (damage.replace("{}", name) for name in names for damage in damages))
+    for base, changes in (*OTHER_CONTENTS.items(), *LEFT_SUMS_OF_STATE.items()):
+        yield from _each(base, changes)
+    yield from _each("agg-hdfs", VERIFIED_BY_OTHER_MANAGER, confs={FILE_MANAGER: VERIFYING_MANAGER})
     ends = ((*ENDS_IN_SNAPSHOT, *((damage,) if isinstance(damage, str) else damage)) for damage in SNAPSHOT_AT_END)
     yield from _each("agg-changelog-v2", ends, query="count-noop")
     for base, damages in TRAILING_STATE.items():

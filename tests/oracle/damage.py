@@ -159,6 +159,51 @@ VERIFIED_SUMS = {
 }
 #: Those that it does not, as it does not those of its logs.
 LOG_SUMS = {"agg-hdfs": ("offsets/.{N}.crc", "commits/.{N}.crc", "state/0/0/_metadata/.schema.crc")}
+#: Nor those of deltas, snapshots and changelogs: all are opened past the checksum, unless another file manager is set.
+CHANGES_SUMS = {
+    "agg-hdfs": ("state/0/0/.{V}.delta.crc", "state/0/0/.*.snapshot.crc"),
+    "agg-changelog": ("state/0/0/.{V}.changelog.crc",),
+}
+#: Other contents than that of which there is the checksum.
+OTHER_CONTENTS = {
+    "agg-hdfs": ("bare-append state/0/0/{V}.delta 0a", "bare-foreign state/0/0/{V}.delta state/0/1/{V}.delta",
+                 "bare-foreign state/0/0/{V}.delta state/0/0/{V-1}.delta",
+                 ("rot-end state/0/0/.*.snapshot.crc", "drop state/0/0/1.delta"),
+                 ("drop commits/{N}", "rot-end state/0/0/.{V}.delta.crc")),
+    "agg-changelog": ("bare-append state/0/0/{V}.changelog 0a",
+                      "bare-foreign state/0/0/{V}.changelog state/0/1/{V}.changelog"),
+}  # fmt: skip
+#: What the file manager reads that verifies checksums.
+VERIFIED_BY_OTHER_MANAGER = (
+    (), "rot-end .metadata.crc", "rot-end offsets/.{N}.crc", "rot-end offsets/.{N-1}.crc", "rot-end offsets/.0.crc",
+    "rot-end commits/.{N}.crc", "rot-end commits/.{N-1}.crc", "rot-end sources/0/.5.crc", "rot-end sources/0/.0.crc",
+    "rot-end state/0/_metadata/.metadata.crc", "rot-end state/0/0/_metadata/.schema.crc", "rot-end state/0/0/.{V}.delta.crc",
+    "rot-end state/0/0/.{V-1}.delta.crc", "rot-end state/0/0/.1.delta.crc", "rot-end state/0/0/.*.snapshot.crc", "keep state/0/0/.{V}.delta.crc 8", "empty state/0/0/.{V}.delta.crc",
+    ("drop commits/{N}", "rot-end state/0/0/.{V}.delta.crc"),
+)  # fmt: skip
+
+#: A checksum file of what Spark writes anew because it is gone: it stops at the one that is there.
+LEFT_SUMS = {
+    "agg-hdfs": ("state/0/0/_metadata/schema", "state/0/_metadata/metadata"),
+    "agg-changelog": ("state/0/0/_metadata/schema", "state/0/_metadata/metadata"),
+    "agg-changelog-v2": ("state/0/0/_metadata/schema", "state/0/_metadata/metadata"),
+    "dedupe": ("state/0/0/_metadata/schema", "state/0/_metadata/metadata"),
+    "join": ("state/0/0/left-keyToNumValues/_metadata/schema", "state/0/0/right-keyWithIndexToValue/_metadata/schema",
+             "state/0/_metadata/metadata"),
+    "join-v3": ("state/0/_stateSchema/default/*", "state/0/_metadata/v2/0"),
+    "join-v4": ("state/0/_stateSchema/default/*", "state/0/_metadata/v2/0"),
+    "processor": ("state/0/_stateSchema/default/*", "state/0/_metadata/v2/0"),
+    "count-count": ("state/1/0/_metadata/schema", "state/1/_metadata/metadata"),
+    "file": ("metadata",),
+}  # fmt: skip
+#: The same for state that the next batch writes, over whatever is there.
+LEFT_SUMS_OF_STATE = {
+    "agg-hdfs": (("drop commits/{N}", "bare-drop state/0/0/{V}.delta"), "junk state/0/0 .{V+1}.delta.crc 637263"),
+    "agg-changelog": (("drop commits/{N}", "bare-drop state/0/0/{V}.changelog"),
+                      "junk state/0/0 .{V+1}.changelog.crc 637263"),
+    "agg-rocksdb": (("drop commits/{N}", "bare-drop state/0/0/{V}.zip"), "junk state/0/0 .{V+1}.zip.crc 637263"),
+}  # fmt: skip
+
 #: Spark's own, which it reads before the state is used, and those of Hadoop beside these, which it does not.
 SPARK_SUMS = ("empty {}", "truncate {}", "text {} hello")
 SUMS_OF_SPARK = {

@@ -16,12 +16,14 @@ pattern. Unless a verb says otherwise, an edit takes the Hadoop checksum file aw
 | bit NAME | changes one bit of the middle byte, and leaves every checksum file |
 | prefix NAME HEX | puts bytes in front |
 | append NAME HEX | puts bytes at the end |
+| bare-append NAME HEX | puts bytes at the end, and leaves the checksum file |
 | zeros NAME | leaves as many zero bytes |
 | gzip NAME | compresses the content |
 | recode NAME ENCODING | writes the text in another encoding |
 | crlf NAME | ends lines as Windows does |
 | junk DIRECTORY FILE HEX | puts a foreign file into a directory, or into each that the pattern names |
 | foreign NAME FROM | takes the content of another file |
+| bare-foreign NAME FROM | takes the content of another file, and leaves the checksum file |
 | text NAME LINE… | writes these lines |
 | copy NAME TO | copies a file, without its checksum file |
 | copy-tree NAME TO | copies a directory |
@@ -73,7 +75,7 @@ def _mutate(checkpoint: Path, mutation: str) -> None:
     assert paths, f"{mutation}: nothing is there"
     for path in paths:
         _VERBS[verb](path, *arguments)
-        if verb not in ("bare-drop", "stale", "rot", "rot-end", "bit"):
+        if verb not in ("stale", "rot", "rot-end", "bit") and not verb.startswith("bare-"):
             path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
 
 
@@ -117,6 +119,10 @@ def _junk(path: Path, file: str, content: str = "") -> None:
         target = path / file
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(bytes.fromhex(content))
+
+
+def _append(path: Path, text: str) -> None:
+    path.write_bytes(path.read_bytes() + bytes.fromhex(text))
 
 
 def _foreign(path: Path, origin: str) -> None:
@@ -215,8 +221,10 @@ _VERBS: dict[str, Callable[..., object]] = {
     "rot-end": partial(_bit, at="-1"),
     "bit": _bit,
     "foreign": _foreign,
+    "bare-foreign": _foreign,
     "prefix": lambda path, text: path.write_bytes(bytes.fromhex(text) + path.read_bytes()),
-    "append": lambda path, text: path.write_bytes(path.read_bytes() + bytes.fromhex(text)),
+    "append": _append,
+    "bare-append": _append,
     "zeros": lambda path: path.write_bytes(bytes(path.stat().st_size)),
     "gzip": lambda path: path.write_bytes(gzip.compress(path.read_bytes())),
     "recode": _recode,

@@ -164,3 +164,22 @@ def test_spark_before_4_1_does_not_make_up_for_a_broken_snapshot(version, severi
     view = replace(stateful(), repaired=("state/0/0/1.snapshot: empty",))
     error = f"{LOAD}.UNCATEGORIZED" if severity == "error" else None
     assert ("CKPT134", severity, error) in found(state.state_loads, view, DeploySpec(version))
+
+
+@pytest.mark.parametrize(
+    ("left", "version", "operators", "error"),
+    [
+        ("state/0/0/_metadata/.schema.crc", (4, 3), None, "FileAlreadyExistsException"),
+        ("state/0/0/_metadata/.schema.crc", (3, 5), ("stateStoreSave",), "FileAlreadyExistsException"),
+        ("state/0/_metadata/.metadata.crc", (4, 0), None, "FileAlreadyExistsException"),
+        ("state/0/_metadata/.metadata.crc", (3, 5), None, None),
+        ("state/0/0/_metadata/.schema.crc", (4, 3), (), None),
+        ("state/0/_metadata/v2/.0.crc", (4, 3), None, None),
+        ("state/0/0/.3.delta.crc", (4, 3), None, None),
+    ],
+)
+def test_a_checksum_file_in_the_way_of_what_spark_writes_of_an_operator(left, version, operators, error):
+    view = stateful(left, operator=None)
+    deploy = DeploySpec(declared_version=version, operators=operators)
+    expected = [("CKPT120", "error", error)] if error else []
+    assert found(state.metadata_can_be_written, view, deploy) == expected

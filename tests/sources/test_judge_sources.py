@@ -16,6 +16,8 @@ from airflow_provider_ckpt.sources.table_loss import TableLosses
 from airflow_provider_ckpt.storage.store import Store
 from tests.kafka_checkpoint import commit_batch, plan_batch, write_initial_offset
 
+DELTA = '{"sourceVersion":1,"reservoirId":"a","reservoirVersion":3,"index":-1,"isStartingVersion":false}'
+
 
 def declared(sources):
     return {source_id: parse_source(text or "", source_id) for source_id, text in sources.items()}
@@ -29,7 +31,7 @@ def judge(tmp_path, monkeypatch):
     monkeypatch.setattr(ask_brokers.Brokers, "firsts", lambda *_: {("t", 0): None})
     table = TableLosses(unknown=("source options",), expires_ms=7)
     monkeypatch.setattr(judge_delta, "judge", lambda at, declared, access: table)
-    commit_batch(tmp_path, 0, {"t": {0: 10}}, "{}")
+    commit_batch(tmp_path, 0, {"t": {0: 10}}, DELTA)
 
     def ask(sources: dict[str, str | None], config: dict[str, str] | None = None, **known_ids: str) -> Losses:
         store = Store.open(str(tmp_path))
@@ -45,6 +47,12 @@ def test_findings_what_was_not_judged_ids_and_expiry_of_all_are_taken_together(j
     lost = judge({"0": "kafka:a:1/t", "1": "delta:/t"})
     assert [finding.code for finding in lost.findings] == ["CKPT250"]
     assert (lost.unknown, lost.topic_ids, lost.expires_ms) == (("topic ids", "source options"), {"0/t": "new"}, 7)
+
+
+@pytest.mark.parametrize("sources", [{"0": "delta:/t"}, {"1": "kafka:a:1/t"}])
+def test_a_source_whose_offsets_are_of_another_type_is_not_asked(judge, sources):
+    lost = judge(sources)
+    assert not lost.findings and {f"data loss of source {name}" for name in sources} <= set(lost.unknown)
 
 
 def test_a_topic_is_known_by_the_id_that_it_had(judge):

@@ -96,7 +96,8 @@ class Tree:
     def _stays(self, name: str) -> bool:
         main = main_name(name)
         if name != main and main not in self.view.objects:
-            return not self.is_past(name)
+            is_in_the_way = isinstance(layout.parse(main), layout.OperatorMetadataFile | layout.StateSchemaFile)
+            return not is_in_the_way and not self.is_past(name)
         return self.own(main) and name not in self.stale and not self.is_past(name)
 
     def objects(self) -> dict[str, StoredObject]:
