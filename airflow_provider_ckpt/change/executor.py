@@ -1,6 +1,6 @@
 """Taking the steps of a plan in place: what comes is laid ready and what goes is saved, before the first of them.
 
-Each kind of plan has an executor, which names its request and says what differs: where its copies come from, what
+Each kind of plan has an executor, which names its planner and says what differs: where its copies come from, what
 helps when a query has started meanwhile, and what is to be judged or cleared away in the end.
 """
 
@@ -25,7 +25,7 @@ from airflow_provider_ckpt.change.actions import (
     Taking,
 )
 from airflow_provider_ckpt.change.facts import Place, Spot
-from airflow_provider_ckpt.change.make_plan import Request, make_anew
+from airflow_provider_ckpt.change.make_plan import Planner, make_anew
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.record import journal
@@ -58,14 +58,14 @@ class InPlace:
     # --- what a kind may say differently ---------------------------------------------------------------------------
 
     #: What asks for changes of this kind.
-    request: ClassVar[type[Request]]
+    planner: ClassVar[type[Planner]]
 
     def plan_again(self) -> Plan:
         """The plan of this kind that would be made now in the place of this one, which was not begun yet.
 
         Raises PlanError when none would be made.
         """
-        return make_anew(self.request.of(self.plan, self.stores), self.stores)
+        return make_anew(self.planner.of(self.plan, self.stores), self.stores)
 
     def lay_ready(self, copies: Sequence[Copy], tick: Tick, *, resuming: bool) -> None:
         """Copy what comes into the record, verified: neither a step nor the end of its backup takes it away then."""

@@ -1,6 +1,6 @@
 """Planning any change in place: what was begun or done before is found first, and else a new plan is made.
 
-A kind of change is a :class:`Request`, which says what it observes, refuses and decides. The rest is alike for all.
+A kind of change is a :class:`Planner`, which says what it observes, refuses and decides. The rest is alike for all.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request(ABC):
-    """One change that somebody asks for.
+class Planner(ABC):
+    """How one change is planned: its target, what was said beside it, and what differs from kind to kind.
 
     Args:
         said: What is said of it beside its target.
@@ -66,7 +66,7 @@ class Request(ABC):
 
     @classmethod
     @abstractmethod
-    def of(cls, plan: Plan, stores: Stores) -> Request:
+    def of(cls, plan: Plan, stores: Stores) -> Planner:
         """What asks for the same as a plan. Raises PlanError when it cannot be told from the plan."""
 
     @abstractmethod
@@ -74,7 +74,7 @@ class Request(ABC):
         """Whether a plan of this kind leads to the same end."""
 
     def is_done(self, record: journal.Record, stores: Stores) -> bool:
-        """Whether the newest change, which met the request, is not to be made once more; a change may always be."""
+        """Whether the newest change, which met it, is not to be made once more; a change may always be."""
         return False
 
     def observe(self, stores: Stores) -> CheckpointView:
@@ -90,7 +90,7 @@ class Request(ABC):
         return judge_start(plan, seen.view, seen.checkpoint)
 
 
-def find_or_make(request: Request, stores: Stores) -> Plan:
+def find_or_make(planner: Planner, stores: Stores) -> Plan:
     """The plan of the same change that was killed or is carried out already, or else a new one.
 
     Raises:
@@ -99,35 +99,35 @@ def find_or_make(request: Request, stores: Stores) -> Plan:
     """
 
     def found() -> Plan:
-        return _find_done(request, stores) or make_anew(request, stores)
+        return _find_done(planner, stores) or make_anew(planner, stores)
 
-    return find_begun(request, stores) or read_unmoved(found, stores.checkpoint, stores.sink)
+    return find_begun(planner, stores) or read_unmoved(found, stores.checkpoint, stores.sink)
 
 
-def find_begun(request: Request, stores: Stores) -> Plan | None:
+def find_begun(planner: Planner, stores: Stores) -> Plan | None:
     """The plan of the same change that was killed on its way. Raises PlanError when it cannot be completed so."""
-    return find_interrupted(stores, request.kind, request.is_met_by, request.said)
+    return find_interrupted(stores, planner.kind, planner.is_met_by, planner.said)
 
 
-def make_anew(request: Request, stores: Stores, view: CheckpointView | None = None) -> Plan:
+def make_anew(planner: Planner, stores: Stores, view: CheckpointView | None = None) -> Plan:
     """The plan that is right now. Raises PlanError.
 
     Args:
-        request: What is asked for.
+        planner: Plans the change.
         stores: Where.
-        view: What :meth:`Request.observe` gives, where it is known.
+        view: What :meth:`Planner.observe` gives, where it is known.
     """
-    seen = Seen(stores, view or request.observe(stores), request.said)
-    plan = request.judge(request.decide(seen), seen)
+    seen = Seen(stores, view or planner.observe(stores), planner.said)
+    plan = planner.judge(planner.decide(seen), seen)
     return replace(plan, warnings=(*plan.warnings, *lock_warnings(stores.checkpoint)))
 
 
-def _find_done(request: Request, stores: Stores) -> Plan | None:
+def _find_done(planner: Planner, stores: Stores) -> Plan | None:
     """The same change, carried out as the newest one: who asks again, because nobody saw it end, does not want two."""
     done = [record for record in journal.history(stores.checkpoint, stores.undo) if record.state == "applied"]
-    if not done or done[-1].plan.kind != request.kind or not request.is_met_by(done[-1].plan):
+    if not done or done[-1].plan.kind != planner.kind or not planner.is_met_by(done[-1].plan):
         return None
-    return done[-1].plan if request.is_done(done[-1], stores) else None
+    return done[-1].plan if planner.is_done(done[-1], stores) else None
 
 
 # --- what several kinds observe and refuse ------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""A request is planned in the same way for each kind of change: found where it was done before, else decided anew."""
+"""Every kind of change is planned in the same way: found where it was done before, else decided anew."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import pytest
 
 from airflow_provider_ckpt.change.kinds import Kind
-from airflow_provider_ckpt.change.make_plan import Request, Seen, find_or_make, observe_without_flight
+from airflow_provider_ckpt.change.make_plan import Planner, Seen, find_or_make, observe_without_flight
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.record import journal
@@ -21,7 +21,7 @@ from tests.change.plans import RESET, ROLLBACK
 
 
 @dataclass(frozen=True, slots=True)
-class Touch(Request):
+class Touch(Planner):
     """A change that has no steps."""
 
     kind: ClassVar[Kind] = "reset"
@@ -68,7 +68,7 @@ def test_a_change_that_is_done_is_not_planned_once_more(stores):
 
 
 @pytest.mark.parametrize(
-    ("request_", "later"),
+    ("planner_", "later"),
     [
         (Touch(2), None),
         (Touch(3, is_wanted_once=False), None),
@@ -76,11 +76,11 @@ def test_a_change_that_is_done_is_not_planned_once_more(stores):
     ],
     ids=["to another end", "that may be made again", "behind a change of another kind"],
 )
-def test_any_other_change_is_planned_anew(stores, request_, later):
+def test_any_other_change_is_planned_anew(stores, planner_, later):
     carry_out(done(stores), stores, 1)
     if later is not None:
         carry_out(replace(later, location=stores.checkpoint.location), stores, 2)
-    assert find_or_make(request_, stores).planned_at_ms == 2
+    assert find_or_make(planner_, stores).planned_at_ms == 2
 
 
 def test_a_storage_that_creates_nothing_exclusively_is_told_of(stores, monkeypatch):

@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from shlex import quote
+from typing import ClassVar, Self
 
 from airflow_provider_ckpt.change import stage
 from airflow_provider_ckpt.change.actions import Copy, Replace
 from airflow_provider_ckpt.change.fit_sink import require_fit
 from airflow_provider_ckpt.change.judge_start import judge_start
-from airflow_provider_ckpt.change.lock import lock_warnings
+from airflow_provider_ckpt.change.kinds import Kind
+from airflow_provider_ckpt.change.make_plan import Planner, Seen, find_begun, make_anew
 from airflow_provider_ckpt.change.open_sinks import sink_of
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.record import journal
 from airflow_provider_ckpt.change.record.find_done import find_undo_before
-from airflow_provider_ckpt.change.record.resume import Said, find_interrupted
+from airflow_provider_ckpt.change.record.resume import Said
 from airflow_provider_ckpt.change.undo.left import After
 from airflow_provider_ckpt.change.undo.plan import Undo, judge_undo
 from airflow_provider_ckpt.checkpoint.find_restart_set import operator_names
 from airflow_provider_ckpt.checkpoint.inside import is_inside
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.checkpoint.read_unmoved import read_unmoved
+from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.errors import PlanError, StalePlanError
 from airflow_provider_ckpt.query.sink import Sink
@@ -73,21 +76,66 @@ def make_undo(
         )
     if done.sink and stores.sink is None and opened is not None:
         stores = replace(stores, sink=opened(done.sink))
-    said = Said(sink, trigger)
-    if (interrupted := find_interrupted(stores, "undo", lambda plan: plan.undoes == done.plan_id, said)) is not None:
-        return interrupted
+    planner = TakingBack(record, said=Said(sink, trigger))
+    if (begun := find_begun(planner, stores)) is not None:
+        return begun
     declared = sink or sink_of(done)
     if not declared.kind and stores.sink is not None:
         declared = Sink("file", stores.sink.location)
     if stores.sink is None and declared.directory and opened is not None:
         stores = replace(stores, sink=opened(declared.directory))
-    plan = read_unmoved(
-        lambda: _fresh_undo(record, stores, declared, trigger or done.trigger), stores.checkpoint, stores.sink
-    )
+    planner = replace(planner, said=Said(declared, trigger or done.trigger))
+    plan = read_unmoved(lambda: make_anew(planner, stores), stores.checkpoint, stores.sink)
     before = find_undo_before(stores)
     # An undo that was killed before it said so of its change is completed now, and nothing goes further.
     notes = () if before is None or before.plan.undoes == done.plan_id else (_goes_further(before, record),)
-    return replace(plan, notes=(*notes, *plan.notes), warnings=(*plan.warnings, *lock_warnings(stores.checkpoint)))
+    return replace(plan, notes=(*notes, *plan.notes))
+
+
+@dataclass(frozen=True, slots=True)
+class TakingBack(Planner):
+    """Takes one change back, which is not undone yet; closed checkpoints and links do not keep it from that."""
+
+    kind: ClassVar[Kind] = "undo"
+    record: journal.Record
+
+    @classmethod
+    def of(cls, plan: Plan, stores: Stores) -> Self:
+        """The undo of the same change. Raises StalePlanError when a newer change would be undone."""
+        record = journal.last_change(stores.checkpoint, stores.undo)
+        if record.plan.plan_id != plan.undoes:
+            raise StalePlanError(
+                f"the plan undoes {plan.undoes}, but the newest change is now {record.plan.plan_id}.",
+                location=plan.location,
+                hint="Nothing was done. Make a new plan.",
+            )
+        return cls(record, said=Said(sink_of(plan), plan.trigger))
+
+    def is_met_by(self, plan: Plan) -> bool:
+        """The same change is taken back."""
+        return plan.undoes == self.record.plan.plan_id
+
+    def observe(self, stores: Stores) -> CheckpointView:
+        """The checkpoint with the entries of the batch that the change has left."""
+        done = self.record.plan
+        return observe(stores.checkpoint, deep=True, batch_id=max(done.batch_id, done.last_kept))
+
+    def decide(self, seen: Seen) -> Plan:
+        """What a query has written since goes, and what the change has removed comes back."""
+        record = self.record
+        undo = _read_undo(record.plan, seen)
+        operators = operator_names(seen.checkpoint, seen.view, record.plan.last_kept)
+        trigger = trigger_of(self.said.trigger, operators)
+        effect = _judge_undo(record, seen, undo, trigger)
+        plan = undo.plan(f"{record.location}/{journal.SAVED_OBJECTS}", now_ms(), (effect,))
+        return replace(plan, trigger=trigger)
+
+    def judge(self, plan: Plan, seen: Seen) -> Plan:
+        """With the state, where the undo takes away what has replaced broken files."""
+        done = self.record.plan
+        saved = seen.stores.record(done.plan_id).child(journal.SAVED_OBJECTS)
+        brought = any(isinstance(step, Copy) and step.place == "checkpoint" for step in done.actions)
+        return judge_start(plan, seen.view, seen.checkpoint, lambda copy: (saved, copy.source), state=brought)
 
 
 def _goes_further(before: journal.Record, record: journal.Record) -> str:
@@ -100,25 +148,9 @@ def _goes_further(before: journal.Record, record: journal.Record) -> str:
     )
 
 
-def _fresh_undo(record: journal.Record, stores: Stores, sink: Sink, trigger: str) -> Plan:
-    undo = _observe_undo(record.plan, stores)
-    trigger = trigger_of(trigger, operator_names(stores.checkpoint, undo.after.view, record.plan.last_kept))
-    effect = _judge_undo(record, stores, sink, undo, trigger)
-    plan = undo.plan(f"{record.location}/{journal.SAVED_OBJECTS}", now_ms(), (effect,))
-    saved = stores.record(record.plan.plan_id).child(journal.SAVED_OBJECTS)
-    brought = any(isinstance(step, Copy) and step.place == "checkpoint" for step in record.plan.actions)
-    return judge_start(
-        replace(plan, trigger=trigger),
-        undo.after.view,
-        stores.checkpoint,
-        lambda copy: (saved, copy.source),
-        state=brought,  # it takes away what has replaced broken files
-    )
-
-
-def _observe_undo(done: Plan, stores: Stores) -> Undo:
+def _read_undo(done: Plan, seen: Seen) -> Undo:
     """Read what a change has left and what was written since. Raises PlanError when it cannot be undone."""
-    view = observe(stores.checkpoint, deep=True, batch_id=max(done.batch_id, done.last_kept))
+    stores, view = seen.stores, seen.view
     sink_log = read_file_sink(stores.place("sink")) if done.sink else None
     record = stores.record(done.plan_id)
     replaced = [action for action in done.actions if isinstance(action, Replace)]
@@ -143,9 +175,9 @@ def _trim_afterwards(undo: Undo, sink: str, effect: Effect) -> str:
     )
 
 
-def _judge_undo(record: journal.Record, stores: Stores, sink: Sink, undo: Undo, trigger: str) -> SinkEffect:
+def _judge_undo(record: journal.Record, seen: Seen, undo: Undo, trigger: str) -> SinkEffect:
     """What an undo does to the sink, where it can be read."""
-    done = record.plan
+    done, stores, sink = record.plan, seen.stores, seen.stores.declared(seen.said.sink)
     if sink.directory and stores.sink is None:
         return SinkEffect(
             sink.name,
@@ -181,18 +213,3 @@ def _judge_undo(record: journal.Record, stores: Stores, sink: Sink, undo: Undo, 
     if trigger == REAL_TIME:
         effect = in_real_time(effect, marker)
     return replace(effect, sink=sink.at(store).name)
-
-
-def make_undo_again(plan: Plan, stores: Stores) -> Plan:
-    """The undo that would be planned now in the place of one that was not begun yet.
-
-    Raises what :func:`make_undo` raises; StalePlanError when a newer change would be undone.
-    """
-    record = journal.last_change(stores.checkpoint, stores.undo)
-    if record.plan.plan_id != plan.undoes:
-        raise StalePlanError(
-            f"the plan undoes {plan.undoes}, but the newest change is now {record.plan.plan_id}.",
-            location=plan.location,
-            hint="Nothing was done. Make a new plan.",
-        )
-    return _fresh_undo(record, stores, sink_of(plan), plan.trigger)

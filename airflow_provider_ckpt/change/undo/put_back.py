@@ -13,7 +13,7 @@ from airflow_provider_ckpt.change.facts import Saved, Spot
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.record import journal
-from airflow_provider_ckpt.change.undo.make import make_undo_again
+from airflow_provider_ckpt.change.undo.make import TakingBack
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.errors import CheckpointNotFoundError
 from airflow_provider_ckpt.storage.access import Attributes
@@ -23,13 +23,11 @@ from airflow_provider_ckpt.storage.store import Store
 class Executor(InPlace):
     """Puts back what a change has removed."""
 
+    planner = TakingBack
+
     def __init__(self, plan: Plan, stores: Stores, mine: Mine) -> None:
         super().__init__(plan, stores, mine)
         self._undone = stores.record(plan.undoes)
-
-    def plan_again(self) -> Plan:
-        """The undo of the same change."""
-        return make_undo_again(self.plan, self.stores)
 
     def lay_ready(self, copies: Sequence[Copy], tick: Tick, *, resuming: bool) -> None:
         """Read every saved object back: each must be what was saved, also when an earlier run has begun."""
@@ -66,9 +64,6 @@ class Executor(InPlace):
     def ways_out(self) -> str:
         """The same command goes on."""
         return f"run `{self.stores.undo_command}` again: it drops what the query has written, and continues"
-
-    def judge_outcome(self) -> None:
-        """Each object was verified when it came."""
 
     def finish(self, by: str, at_ms: int) -> None:
         """No directory is left of a source that the change had added, and the change counts as undone."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from airflow_provider_ckpt.change.kinds import Kind
-from airflow_provider_ckpt.change.make_plan import Request, Seen, find_or_make, refuse_unchangeable
+from airflow_provider_ckpt.change.make_plan import Planner, Seen, find_or_make, refuse_unchangeable
 from airflow_provider_ckpt.change.open_sinks import sink_of
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
@@ -43,7 +43,7 @@ def make_repartition(stores: Stores, partitions: int, *, sink: Sink | None = Non
 
 
 @dataclass(frozen=True, slots=True)
-class Repartitioning(Request):
+class Repartitioning(Planner):
     """The state in so many partitions."""
 
     kind: ClassVar[Kind] = "repartition"

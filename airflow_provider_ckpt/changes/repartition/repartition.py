@@ -28,7 +28,7 @@ from airflow_provider_ckpt.untrusted.secrets import scrub
 class Executor(InPlace):
     """Has Spark repartition the state."""
 
-    request = Repartitioning
+    planner = Repartitioning
     #: Whether this run has judged what Spark has left.
     _is_judged = False
 

@@ -14,7 +14,7 @@ from airflow_provider_ckpt.change.executor import InPlace
 from airflow_provider_ckpt.change.judge_start import judge_start
 from airflow_provider_ckpt.change.kinds import Kind
 from airflow_provider_ckpt.change.make_plan import (
-    Request,
+    Planner,
     Seen,
     find_or_make,
     observe_without_flight,
@@ -79,13 +79,13 @@ def make_reset(
 
 
 @dataclass(frozen=True, slots=True)
-class _Moving(Request):
+class _Moving(Planner):
     """What moves sources, however it finds where to."""
 
     kind: ClassVar[Kind] = "reset"
 
     @classmethod
-    def of(cls, plan: Plan, stores: Stores) -> Request:
+    def of(cls, plan: Plan, stores: Stores) -> Planner:
         """The offsets that a plan has."""
         return ResetAgain(plan, said=Said(sink_of(plan), plan.trigger), fenced=plan.fence is not None)
 
@@ -174,7 +174,7 @@ class ResetAgain(_Moving):
 class Executor(InPlace):
     """Drops the batch in flight, and gives the newest committed offset entry other offsets."""
 
-    request = Reset
+    planner = Reset
 
 
 def export_positions(stores: Stores, source_id: str, aim: Aim) -> str:

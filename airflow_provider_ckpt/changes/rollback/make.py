@@ -17,7 +17,7 @@ from airflow_provider_ckpt.change.executor import InPlace
 from airflow_provider_ckpt.change.fenced import dropping_fence
 from airflow_provider_ckpt.change.judge_start import SourceOf, judge_start, view_after
 from airflow_provider_ckpt.change.kinds import Kind
-from airflow_provider_ckpt.change.make_plan import Request, Seen, find_begun, make_anew, observe_whole
+from airflow_provider_ckpt.change.make_plan import Planner, Seen, find_begun, make_anew, observe_whole
 from airflow_provider_ckpt.change.open_sinks import sink_of
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
@@ -118,7 +118,7 @@ class _Own(TypedDict, total=False):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Back(Request):
+class _Back(Planner):
     """The batch that a checkpoint goes back to.
 
     Args:
@@ -131,7 +131,7 @@ class _Back(Request):
     note: str = ""
 
     @classmethod
-    def of(cls, plan: Plan, stores: Stores) -> Request:
+    def of(cls, plan: Plan, stores: Stores) -> Planner:
         """The same batch, or the same backup."""
         said = Said(sink_of(plan), plan.trigger, bool(plan.sink))
         own: _Own = {"said": said, "fenced": plan.fence is not None}
@@ -258,7 +258,7 @@ class WithBackup(_Back):
 class Executor(InPlace):
     """Drops batches."""
 
-    request = _Back
+    planner = _Back
 
     @property
     def ways_out(self) -> str:
@@ -284,8 +284,8 @@ def _found_or_made(stores: Stores, target: int | RollbackTarget | ToBackup | Bef
         with suppress(BatchNotRestorableError):
             return _to_backup(stores, found, own)
     try:
-        request = WithOwnFiles(goal, resolve(stores.checkpoint, goal), **own)
-        return find_begun(request, stores) or make_anew(request, stores)
+        planner = WithOwnFiles(goal, resolve(stores.checkpoint, goal), **own)
+        return find_begun(planner, stores) or make_anew(planner, stores)
     except BatchNotRestorableError as error:
         if stores.backups is not None:
             hint = backups_hint(stores.backups, goal, observe(stores.checkpoint).query_id)
@@ -348,11 +348,11 @@ def _back_to(stores: Stores, exchange: WithBackup, own: _Own) -> Plan:
     view = exchange.observe(stores)
     require_own_sources(stores, backup.batch_id, view)
     if keeps_batch(view, backup, compare(stores.checkpoint, view, backup)):
-        request = WithOwnFiles(ToBatch(backup.batch_id), backup.batch_id, **own)
-        if (begun := find_begun(request, stores)) is not None:
+        planner = WithOwnFiles(ToBatch(backup.batch_id), backup.batch_id, **own)
+        if (begun := find_begun(planner, stores)) is not None:
             return begun
         with suppress(BatchNotRestorableError):
-            return make_anew(request, stores, view)
+            return make_anew(planner, stores, view)
     return make_anew(exchange, stores, view)
 
 

@@ -12,7 +12,7 @@ from airflow_provider_ckpt.change.fenced import with_fence
 from airflow_provider_ckpt.change.judge_start import judge_start
 from airflow_provider_ckpt.change.kinds import Kind
 from airflow_provider_ckpt.change.make_plan import (
-    Request,
+    Planner,
     Seen,
     find_or_make,
     observe_without_flight,
@@ -72,7 +72,7 @@ def make_source_change(
 
 
 @dataclass(frozen=True, slots=True)
-class Continuing(Request):
+class Continuing(Planner):
     """What each source of the next query continues."""
 
     kind: ClassVar[Kind] = "sources"
@@ -147,7 +147,7 @@ class Continuing(Request):
 class Executor(InPlace):
     """Closes the checkpoint, gives entries and directories to other sources, and opens it again."""
 
-    request = Continuing
+    planner = Continuing
 
     def finish(self, by: str, at_ms: int) -> None:
         """No empty directory is kept of a source that is no more."""
