@@ -28,6 +28,7 @@ from airflow_provider_ckpt.change.record.find_done import find_done, receipt_of
 from airflow_provider_ckpt.change.record.receipt import Receipt
 from airflow_provider_ckpt.change.require_access import require_access
 from airflow_provider_ckpt.change.require_alone import require_alone
+from airflow_provider_ckpt.change.tell_of_fence import telling_of_fence
 from airflow_provider_ckpt.change.validate import find_facts, validate
 from airflow_provider_ckpt.checkpoint.read_unmoved import is_gone_from, read_unmoved
 from airflow_provider_ckpt.clock import now_ms
@@ -122,7 +123,8 @@ def apply(
         done = find_done(stores, plan.kind, by, asked) if by and asked else None
         if done is not None and done.plan.plan_id != plan.plan_id:  # by another process, while this one planned
             return receipt_of(done)
-        return _carry_out(executor_of_kind(plan, stores, lock.require_mine), run, lock)
+        with telling_of_fence(stores, plan.fence.name if plan.fence else None, plan.plan_id):
+            return _carry_out(executor_of_kind(plan, stores, lock.require_mine), run, lock)
 
 
 def _carry_out(executor: InPlace, run: _Run, lock: Held) -> Receipt:

@@ -30,6 +30,12 @@ RECHECK_S = 5.0
 _LONGEST_QUIET_S = 7 * 86_400
 _LOGS = (layout.COMMITS, layout.OFFSETS)
 
+#: Why it is watched so long, where nobody has said how long.
+_WHY = (
+    ": by the times of its commits, one that runs would write within that time. --quiet-period sets another time (in a "
+    "DAG quiet_period)."
+)
+
 #: Told what is being waited for.
 Tell = Callable[[str], None]
 
@@ -101,15 +107,37 @@ class Guard:
         watched_s = watch_s(self._first["checkpoint"], storage_now_ms) if quiet_s is None else quiet_s
         watched = duration_text(watched_s * 1000)
         if watched_s > 0:
-            tell(f"Checking for {watched} whether a query still writes to {self._plan.location}.")
+            why = _WHY if quiet_s is None else "."
+            tell(f"Checking for {watched} whether a query still writes to {self._plan.location}{why}")
             time.sleep(watched_s)
         found = self._difference()
         if found is not None:
             raise CheckpointBusyError(
-                f"a query is running: it wrote to the checkpoint within {watched} ({found}).",
+                f"a query is running: it wrote to the checkpoint within {watched} ({found}).{self._upkeep(found)}",
                 location=self._plan.location,
-                hint="Nothing was done. Stop the query, then run the same command again.",
+                hint=f"Nothing was done. {self._how_to_stop()}, then run the same command again.",
             )
+
+    def _how_to_stop(self) -> str:
+        """What ends the query that was seen."""
+        if self._plan.fence is None:
+            return "Stop the query and everything that restarts it"
+        return (
+            "Behind the fence the query stops by itself when it tries its next batch, for which it needs new rows: "
+            "wait until it has ended"
+        )
+
+    def _upkeep(self, found: str) -> str:
+        """What is to be known of a write that is of no new batch; empty for any other one."""
+        name = found.rsplit(" ", 2)[0]
+        batch, logs = batch_of(name), [layout.parse(name) for name in self._first["checkpoint"]]
+        newest = max((entry.batch_id for entry in logs if isinstance(entry, layout.LogEntry)), default=-1)
+        if not name.startswith(f"{layout.STATE}/") or batch is None or batch > newest:
+            return ""
+        return (
+            f" That is maintenance of its state store, which it does while it is idle as well: the state after batch "
+            f"{batch}, and no new batch."
+        )
 
     def tick(self) -> None:
         """Now and then while files are saved: list the logs. Raises CheckpointBusyError."""
@@ -191,8 +219,7 @@ class Guard:
                 f"a query started while the {plan.called} was prepared: {found}.",
                 location=plan.location,
                 batch_id=plan.batch_id,
-                hint="No step was done. Stop the query and everything that restarts it, then run the same command "
-                "again.",
+                hint=f"No step was done. {self._how_to_stop()}, then run the same command again.",
             )
 
     def _difference(self) -> str | None:

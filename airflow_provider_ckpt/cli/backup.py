@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,7 +17,7 @@ from airflow_provider_ckpt.change.places import Stores, require_own_place
 from airflow_provider_ckpt.changes.restore import rehearse as rehearse_module
 from airflow_provider_ckpt.changes.restore import restore as restore_module
 from airflow_provider_ckpt.changes.restore.make import fork_id, make_restore
-from airflow_provider_ckpt.changes.restore.put_origin_fence import fence_origin
+from airflow_provider_ckpt.changes.restore.put_origin_fence import behind_fence_of_origin
 from airflow_provider_ckpt.changes.restore.request import RestoreRequest
 from airflow_provider_ckpt.cli.changes.asking import asked_of, beside_plan, given, options_of
 from airflow_provider_ckpt.cli.changes.change_output import report_change
@@ -322,10 +323,9 @@ def restore(
         write_plan(plan_out, plan, (source, target, *(store for _, store in opened)))
     receipt = None
     if execute:
-        if asked.fence:
-            wait_s = asked.wait_for_batch
-            fence_origin(source, plan, opening(storage_options), by=user_and_host(), wait_s=wait_s, tell=tell_user)
-        with progress_bar("restoring") as on_step:
+        own: dict[str, Any] = {"by": user_and_host(), "wait_s": asked.wait_for_batch, "tell": tell_user}
+        held = behind_fence_of_origin(source, plan, opening(storage_options), **own) if asked.fence else nullcontext()
+        with held, progress_bar("restoring") as on_step:
             receipt = restore_module.restore(
                 plan,
                 source,

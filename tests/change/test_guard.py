@@ -65,7 +65,37 @@ def test_what_is_waited_for_and_how_long_is_told(tmp_path, monkeypatch):
     stores = Stores(checkpoint)
     plan = make_rollback(stores, 1)
     apply(plan, stores, query_is_stopped=True, accept_sink="unknown", tell=told.append)
-    assert told == [f"Checking for 0.2 s whether a query still writes to {checkpoint.location}."]
+    says = f"Checking for 0.2 s whether a query still writes to {checkpoint.location}"
+    why = ": by the times of its commits, one that runs would write within that time. --quiet-period sets another time"
+    assert told == [f"{says}{why} (in a DAG quiet_period)."]
+    told.clear()
+    apply(make_undo(stores), stores, query_is_stopped=True, accept_sink="unknown", quiet_s=0.1, tell=told.append)
+    assert told == [f"{says.replace('0.2', '0.1')}."]
+
+
+@pytest.mark.parametrize(
+    ("name", "is_upkeep"),
+    [
+        ("state/0/0/.3.snapshot.crc", True),
+        ("state/0/0/3.snapshot", True),
+        ("state/0/0/4.delta", False),
+        ("offsets/3", False),
+    ],
+)
+def test_maintenance_of_the_state_store_is_called_so(tmp_path, monkeypatch, name, is_upkeep):
+    """Batch 2 is the newest; version 3 is the state after it."""
+    query = FakeQuery(Store.open(str(tmp_path / "orders")))
+    for batch_id in range(3):
+        query.commit(batch_id)
+    stores = Stores(query.store)
+    plan = make_rollback(stores, 1)
+    monkeypatch.setattr(time, "sleep", lambda _: query.store.write(name, b"other"))
+    with pytest.raises(CheckpointBusyError) as refused:
+        apply(plan, stores, query_is_stopped=True, accept_sink="unknown", quiet_s=1)
+    assert ("maintenance of its state store" in refused.value.message) == is_upkeep
+    assert refused.value.hint == (
+        "Nothing was done. Stop the query and everything that restarts it, then run the same command again."
+    )
 
 
 @pytest.mark.parametrize("name", ["offsets/99", "state/0/0/9.delta", "notes"])

@@ -10,8 +10,9 @@ from airflow_provider_ckpt.change.option import WAIT_S
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.record.find_done import find_applied
+from airflow_provider_ckpt.change.tell_of_fence import telling_of_fence
 from airflow_provider_ckpt.changes.fence.make import find_fence, is_interrupted
-from airflow_provider_ckpt.changes.fence.plan import is_closing
+from airflow_provider_ckpt.changes.fence.plan import fence_of, is_closing
 from airflow_provider_ckpt.changes.fence.put_fence import nothing, put_fence
 from airflow_provider_ckpt.changes.fence.refusals import refuse_flow
 from airflow_provider_ckpt.errors import CheckpointError
@@ -60,15 +61,20 @@ def plan_behind(
     refuse_flow(stores.checkpoint.location)
     if is_interrupted(stores):
         return make(False), False
-    fenced = True
+    fenced, name = True, None
     if acts:
-        _, receipt = put_fence(
+        fence, receipt = put_fence(
             stores, by=by, trigger=trigger, wait_s=wait_s, break_lock=break_lock, require=require, tell=tell
         )
-        tell(f"The checkpoint is fenced behind batch {receipt.batch_id}.")
+        name = fence_of(fence).name
+        tell(
+            f"The checkpoint is fenced behind batch {receipt.batch_id}, by {name}. If this ends before the change is "
+            f"made, the fence stays: run the same command again, or take it back: {stores.undo_command}"
+        )
     else:
         there = find_fence(stores)
         fenced = there is not None and not is_closing(there)
         if not fenced:
             unfenced()
-    return make(fenced), fenced
+    with telling_of_fence(stores, name):
+        return make(fenced), fenced

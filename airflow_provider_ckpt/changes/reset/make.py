@@ -11,6 +11,7 @@ from shlex import quote
 from typing import ClassVar
 
 from airflow_provider_ckpt.change.executor import InPlace
+from airflow_provider_ckpt.change.find_repeated import repeated_warnings
 from airflow_provider_ckpt.change.judge_start import judge_start
 from airflow_provider_ckpt.change.kinds import Kind
 from airflow_provider_ckpt.change.make_plan import (
@@ -149,7 +150,13 @@ class Reset(_Moving):
         if view.stateful and not self.state_sees_rows_again:
             _refuse_again(view, move)
         plan = self._plan(seen, [move], trigger_of(self.said.trigger, view.operator_names))
+        if move.again or move.perhaps:
+            told = repeated_warnings(seen.stores, self._is_repeated_by, view.committed)
+            plan = replace(plan, warnings=(*plan.warnings, *told))
         return replace(plan, asked=self.digest)
+
+    def _is_repeated_by(self, plan: Plan) -> bool:
+        return plan.kind == self.kind and self.is_met_by(plan)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from airflow_provider_ckpt.backup.catalog import find_backup
 from airflow_provider_ckpt.change.guard import Tell, silent
 from airflow_provider_ckpt.change.option import WAIT_S
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.tell_of_fence import telling_of_fence
+from airflow_provider_ckpt.changes.fence.plan import fence_of
 from airflow_provider_ckpt.changes.fence.put_fence import put_fence
 from airflow_provider_ckpt.storage.store import Store
 
 
-def fence_origin(
+@contextmanager
+def behind_fence_of_origin(
     root: Store,
     plan: Plan,
     opener: Callable[[str], Store],
@@ -21,8 +25,8 @@ def fence_origin(
     by: str = "",
     wait_s: float = WAIT_S,
     tell: Tell = silent,
-) -> None:
-    """Fence the checkpoint from which the backup of a restore was taken.
+) -> Iterator[None]:
+    """Fence the checkpoint from which the backup of a restore was taken; a refusal inside says that the fence stays.
 
     Args:
         root: Location of the backup root.
@@ -35,5 +39,11 @@ def fence_origin(
     Raises what :func:`~airflow_provider_ckpt.changes.fence.put_fence.put_fence` raises.
     """
     origin = opener(find_backup(root, plan.backup_id or "").location)
-    _, receipt = put_fence(Stores(origin), by=by, wait_s=wait_s, tell=tell)
-    tell(f"{origin.location}, which the backup was taken from, is fenced behind batch {receipt.batch_id}.")
+    stores = Stores(origin)
+    fence, receipt = put_fence(stores, by=by, wait_s=wait_s, tell=tell)
+    tell(
+        f"{origin.location}, which the backup was taken from, is fenced behind batch {receipt.batch_id}, and stays so. "
+        f"This takes the fence back: {stores.undo_command}"
+    )
+    with telling_of_fence(stores, fence_of(fence).name):
+        yield

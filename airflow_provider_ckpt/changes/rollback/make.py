@@ -15,6 +15,7 @@ from airflow_provider_ckpt.change.actions import Copy
 from airflow_provider_ckpt.change.added_errors import require_no_worse
 from airflow_provider_ckpt.change.executor import InPlace
 from airflow_provider_ckpt.change.fenced import dropping_fence
+from airflow_provider_ckpt.change.find_repeated import repeated_warnings
 from airflow_provider_ckpt.change.judge_start import SourceOf, judge_start, view_after
 from airflow_provider_ckpt.change.kinds import Kind
 from airflow_provider_ckpt.change.make_plan import Planner, Seen, find_begun, make_anew, observe_whole
@@ -198,7 +199,7 @@ class WithOwnFiles(_Back):
             plan = replace(plan, effects=(_doubtful(effect, reason),))
         plan = without_gone_inputs(plan, inputs_after(checkpoint, view, batch_id))
         plan = replace(plan, warnings=(*plan.warnings, *committed_later(self.target, batch_id, view)))
-        return self._told(plan, seen, self.target, view.offset_seq(batch_id), view)
+        return _with_repeated(self._told(plan, seen, self.target, view.offset_seq(batch_id), view), seen)
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +253,8 @@ class WithBackup(_Back):
         plan = without_gone_inputs(plan, inputs_after(checkpoint, view, batch_id))
         coming = [action.size for action in plan.actions if isinstance(action, Copy) and action.source]
         note = f"{len(coming)} files ({sum(coming):,} bytes) are copied from backup {backup.backup_id}."
-        return self._told(plan, seen, ToBatch(batch_id), held.offset_seq(batch_id), view, note)
+        plan = self._told(plan, seen, ToBatch(batch_id), held.offset_seq(batch_id), view, note)
+        return plan if self.is_closed else _with_repeated(plan, seen)
 
 
 class Executor(InPlace):
@@ -376,3 +378,12 @@ def _not_known(effect: SinkEffect, batch_id: int) -> SinkEffect:
         f"the offset entry of batch {batch_id} cannot be read, so the sink may hold other rows for batch {batch_id}"
     )
     return replace(effect, effect="unknown", reason=reason, remedy="Compare the rows of that batch in the sink.")
+
+
+def _with_repeated(plan: Plan, seen: Seen) -> Plan:
+    """The plan with a warning where the checkpoint went back to this batch before, and the query has gone on."""
+
+    def is_same(earlier: Plan) -> bool:
+        return (earlier.kind, earlier.batch_id) == (plan.kind, plan.batch_id)
+
+    return replace(plan, warnings=(*plan.warnings, *repeated_warnings(seen.stores, is_same, seen.view.committed)))

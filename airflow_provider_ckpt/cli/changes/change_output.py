@@ -11,7 +11,7 @@ from airflow_provider_ckpt.change.actions import Taking
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.record.journal import Record
 from airflow_provider_ckpt.change.record.receipt import Receipt
-from airflow_provider_ckpt.cli.changes.plan_files import next_command, undo_command
+from airflow_provider_ckpt.cli.changes.plan_files import next_command, seen_command, undo_command
 from airflow_provider_ckpt.cli.render import counted, print_json, print_tables, say
 from airflow_provider_ckpt.cli.streams import has_done
 from airflow_provider_ckpt.documents import FORMAT_VERSION
@@ -81,7 +81,7 @@ def already_done(done: Record) -> str:
     by = f" by {done.by}" if done.by else ""
     when = "" if done.done_at_ms is None else f" at {time_text(done.done_at_ms)}"
     further = " To move the source further, give its offsets or another distance." if done.plan.kind == "reset" else ""
-    back = f" To undo it: {undo_command(done.plan)}" if done.plan.rules.can_be_undone else ""
+    back = f" {_how_to_undo(done.plan)}".rstrip()
     return (
         f"The {done.plan.called} {done.plan.plan_id} of {done.plan.location} was carried out already{by}{when}. "
         f"Nothing was done now.{further}{back}"
@@ -96,5 +96,12 @@ def _report_receipt(plan: Plan, receipt: Receipt) -> None:
     kept = "The removed files are kept" if is_kept else "The record is"
     kept = f" {kept} in {receipt.record}." if receipt.record and plan.rules.can_be_undone else ""
     say(f"Done: {counted(receipt.actions, 'step')}.{kept}", colour="green")
-    if plan.rules.can_be_undone:
-        say(f"To undo it: {undo_command(plan)}")
+    if told := _how_to_undo(plan):
+        say(told)
+
+
+def _how_to_undo(plan: Plan) -> str:
+    """What takes a change back; empty where nothing does."""
+    if plan.undoes:
+        return f"To undo it, make the change again, which is shown by: {seen_command(plan)}"
+    return f"To undo it: {undo_command(plan)}" if plan.rules.can_be_undone else ""

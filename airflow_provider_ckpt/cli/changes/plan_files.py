@@ -85,6 +85,8 @@ def next_command(plan: Plan, plan_out: str | None) -> str:
         kept = [word for at, word in enumerate(words) if word in _KEPT or words[at - 1] in _KEPT]
         kept += [word for word in words if word.startswith(tuple(f"{option}=" for option in _KEPT))]
         words = [_COMMANDS.get(plan.kind, plan.kind), *_place(plan), "--plan", absolute_location(plan_out), *kept]
+    elif plan.undoes and not any(word.partition("=")[0] in ("--undoes", "--plan") for word in words):
+        words += ["--undoes", plan.undoes]  # by the time that it is typed, another change may be the newest one
     words.append("--execute")
     if plan.needs_stopped_query and not {"--i-know-it-is-stopped", "--fence"} & {*words}:
         words.append("--i-know-it-is-stopped")
@@ -96,6 +98,11 @@ def next_command(plan: Plan, plan_out: str | None) -> str:
 def undo_command(plan: Plan) -> str:
     """The command line that takes a change back, with the options of the command that runs; without secrets."""
     return _shown("ckpt", "undo", plan.location, "--undoes", plan.plan_id, *_where())
+
+
+def seen_command(plan: Plan) -> str:
+    """The command line that shows what an undo has taken back; without secrets."""
+    return _shown("ckpt", "history", plan.location, "--plan", plan.undoes, *_where())
 
 
 def begun_command(plan: Plan) -> str:

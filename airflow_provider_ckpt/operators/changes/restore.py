@@ -13,7 +13,7 @@ from airflow_provider_ckpt.change.option import WAIT_S
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.record.receipt import Receipt
 from airflow_provider_ckpt.changes.restore.make import fork_id, make_restore
-from airflow_provider_ckpt.changes.restore.put_origin_fence import fence_origin
+from airflow_provider_ckpt.changes.restore.put_origin_fence import behind_fence_of_origin
 from airflow_provider_ckpt.changes.restore.restore import restore
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.hooks.checkpoint import duration_ms_of, require_flags
@@ -101,10 +101,11 @@ class CheckpointRestoreOperator(CheckpointNewPlaceOperator):
     def written(self, plan: Plan, target: Store, sinks: Sinks) -> Receipt:
         """Restore, behind a fence of the origin where one is asked for."""
         root = self.store(self.backup_root)
-        if self.fence:
-            wait_s = duration_ms_of("wait_for_batch", self.wait_for_batch) / 1000
-            fence_origin(root, plan, self.store, by=self.by, wait_s=wait_s, tell=self.log.info)
-        return restore(plan, root, target, sinks=sinks, **self.how)
+        if not self.fence:
+            return restore(plan, root, target, sinks=sinks, **self.how)
+        wait_s = duration_ms_of("wait_for_batch", self.wait_for_batch) / 1000
+        with behind_fence_of_origin(root, plan, self.store, by=self.by, wait_s=wait_s, tell=self.log.info):
+            return restore(plan, root, target, sinks=sinks, **self.how)
 
     def lineage_inputs(self, told: Mapping[str, Any]) -> Iterator[Named]:
         """The backups, and the sinks that were declared. Which backup it is, `latest` does not say."""

@@ -46,7 +46,10 @@ def test_the_fence_is_put_before_the_plan_is_made_which_requires_it(stores):
     assert [(item.plan.kind, item.state, item.by) for item in history(stores.checkpoint)] == [
         ("fence", "applied", "ann")
     ]
-    assert told[-1] == "The checkpoint is fenced behind batch 4."
+    assert told[-1].startswith(
+        "The checkpoint is fenced behind batch 4, by offsets/5. If this ends before the change is"
+    )
+    assert told[-1].endswith(f"or take it back: ckpt undo {stores.checkpoint.location}")
     assert apply(plan, stores, quiet_s=0, accept_sink="unknown").status == "applied"
 
 

@@ -22,8 +22,15 @@ def test_the_last_line_of_a_plan_carries_it_out_and_that_of_a_change_takes_it_ba
     assert not (checkpoint / "commits/7").exists()
 
     undo = done.rstrip().split("\n")[-1].partition("To undo it: ")[2]
-    assert run([*shlex.split(undo)[1:], "--sink", "noop", "--execute", *STOPPED]) == 0
+    plan_id = undo.rpartition("--undoes ")[2]
+    assert run(["undo", str(checkpoint), "--sink", "noop", "--quiet-period", "0"]) == 0
+    applies = capsys.readouterr().out.rstrip().split("\n")[-1]
+    assert f"--undoes {plan_id} --execute" in applies
+    assert run(shlex.split(applies)[1:]) == 0
     assert (checkpoint / "commits/7").exists()
+    again = capsys.readouterr().out.rstrip().split("\n")[-1].partition("To undo it, make the change again")[2]
+    assert again == f", which is shown by: ckpt history {checkpoint} --plan {plan_id}"
+    assert run(["history", str(checkpoint), "--plan", plan_id]) == 0
 
 
 def test_a_json_document_has_the_plan_and_the_receipt_once_there_is_one(golden, capsys):
