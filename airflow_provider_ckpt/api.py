@@ -71,7 +71,8 @@ from airflow_provider_ckpt.query.deploy import DeploySpec, declare, parse_deploy
 from airflow_provider_ckpt.query.sink import Sink as DeclaredSink
 from airflow_provider_ckpt.query.sink import parse_sink
 from airflow_provider_ckpt.report.fleet_tables import fleet_tables
-from airflow_provider_ckpt.report.tables import fleet_table, render
+from airflow_provider_ckpt.report.table import render
+from airflow_provider_ckpt.report.tables import fleet_table
 from airflow_provider_ckpt.restart.forecast import Forecast, forecast
 from airflow_provider_ckpt.restart.gate import forecast_restart
 from airflow_provider_ckpt.sinks.effects import SinkEffect

@@ -23,7 +23,7 @@ import texts
 import waits
 from rich.console import Console
 
-from airflow_provider_ckpt.report.tables import Table, to_rich
+from airflow_provider_ckpt.report.table import Table, to_rich
 
 #: Each gives its rows, and may write to an empty directory.
 SUBJECTS: dict[str, Callable[[Path], Iterator[tuple[str, ...]]]] = {

@@ -10,7 +10,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from airflow_provider_ckpt.report.tables import facts, to_rich
+from airflow_provider_ckpt.report.table import facts, to_rich
 
 ROOT = Path(__file__).resolve().parent.parent
 

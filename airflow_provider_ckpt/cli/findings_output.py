@@ -25,7 +25,8 @@ from airflow_provider_ckpt.report.ci import (
     printable,
     sarif_text,
 )
-from airflow_provider_ckpt.report.tables import Table, findings_table, forecast_tables
+from airflow_provider_ckpt.report.table import Table
+from airflow_provider_ckpt.report.tables import findings_table, forecast_tables
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.untrusted.limits import BASELINE_BYTES
 

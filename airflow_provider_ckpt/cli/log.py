@@ -18,7 +18,7 @@ from airflow_provider_ckpt.cli.render import print_json, print_tables, say, when
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointMovedError, CheckpointNotFoundError
 from airflow_provider_ckpt.query.source import Source
-from airflow_provider_ckpt.report.tables import Table
+from airflow_provider_ckpt.report.table import Table
 from airflow_provider_ckpt.storage.store import Store
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from airflow_provider_ckpt.visible import visible, visible_json
 
 if TYPE_CHECKING:
     from airflow_provider_ckpt.documents import ErrorDocument
-    from airflow_provider_ckpt.report.tables import Table
+    from airflow_provider_ckpt.report.table import Table
     from airflow_provider_ckpt.storage.concurrency import OnStep
 
 
@@ -85,7 +85,7 @@ def print_tables(tables: Sequence[Table]) -> None:
     """Tables on stdout, wide where stdout is no terminal."""
     from rich.console import Console
 
-    from airflow_provider_ckpt.report.tables import to_rich
+    from airflow_provider_ckpt.report.table import to_rich
 
     console = Console()
     if not console.is_terminal and not os.environ.get("COLUMNS", "").isdecimal():

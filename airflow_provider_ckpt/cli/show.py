@@ -18,7 +18,7 @@ from airflow_provider_ckpt.cli.positions.source_options import AskedSources, ask
 from airflow_provider_ckpt.cli.render import print_json, print_tables, say, when
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointFormatError
-from airflow_provider_ckpt.report.tables import Table, facts
+from airflow_provider_ckpt.report.table import Table, facts
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.times import duration_text
 from airflow_provider_ckpt.visible import visible

@@ -22,7 +22,7 @@ from airflow_provider_ckpt.errors import CheckpointError, PlanError
 from airflow_provider_ckpt.lineage.task import CheckpointTask
 from airflow_provider_ckpt.query.deploy import DeploySpec, declare
 from airflow_provider_ckpt.query.yaml_text import parse_yaml
-from airflow_provider_ckpt.report.tables import Table, render
+from airflow_provider_ckpt.report.table import Table, render
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.untrusted.bounded_json import parse_json
 from airflow_provider_ckpt.visible import visible

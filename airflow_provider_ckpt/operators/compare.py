@@ -15,7 +15,7 @@ from airflow_provider_ckpt.hooks.checkpoint import airflow_errors
 from airflow_provider_ckpt.lineage.datasets import Named, checkpoint, declared_sinks
 from airflow_provider_ckpt.operators.base import CheckpointOperator, texts_of, value_of
 from airflow_provider_ckpt.query.sink import parse_sink
-from airflow_provider_ckpt.report.tables import facts
+from airflow_provider_ckpt.report.table import facts
 from airflow_provider_ckpt.visible import visible
 
 if TYPE_CHECKING:

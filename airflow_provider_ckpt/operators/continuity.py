@@ -17,7 +17,8 @@ from airflow_provider_ckpt.hooks.checkpoint import airflow_errors
 from airflow_provider_ckpt.operators.base import CheckpointOperator, declared
 from airflow_provider_ckpt.operators.told import findings_told, reasons_text
 from airflow_provider_ckpt.query.deploy import DeploySpec
-from airflow_provider_ckpt.report.tables import facts, findings_table
+from airflow_provider_ckpt.report.table import facts
+from airflow_provider_ckpt.report.tables import findings_table
 from airflow_provider_ckpt.restart.bookmark import read_bookmark, take_bookmark
 from airflow_provider_ckpt.restart.continuity import Continuity, continuity
 

@@ -20,7 +20,8 @@ from airflow_provider_ckpt.lineage.page_link import CheckpointsLink
 from airflow_provider_ckpt.lineage.task import CheckpointTask
 from airflow_provider_ckpt.operators.base import task_of
 from airflow_provider_ckpt.operators.told import prune_receipt_told, prune_told
-from airflow_provider_ckpt.report.tables import prune_tables, render
+from airflow_provider_ckpt.report.table import render
+from airflow_provider_ckpt.report.tables import prune_tables
 
 if TYPE_CHECKING:
     from airflow_provider_ckpt.documents.tasks import PruneResultDocument

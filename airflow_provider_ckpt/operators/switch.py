@@ -16,7 +16,7 @@ from airflow_provider_ckpt.hooks.checkpoint import airflow_errors
 from airflow_provider_ckpt.operators.base import CheckpointOperator, texts_of, value_of, word_of, words
 from airflow_provider_ckpt.operators.changes.in_place import own_errors
 from airflow_provider_ckpt.query.sink import parse_sink
-from airflow_provider_ckpt.report.tables import facts
+from airflow_provider_ckpt.report.table import facts
 from airflow_provider_ckpt.untrusted.secrets import scrub
 from airflow_provider_ckpt.visible import visible
 

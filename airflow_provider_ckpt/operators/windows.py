@@ -15,7 +15,7 @@ from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.hooks.checkpoint import airflow_errors
 from airflow_provider_ckpt.lineage.facts import asset_extra
 from airflow_provider_ckpt.operators.base import CheckpointOperator
-from airflow_provider_ckpt.report.tables import facts
+from airflow_provider_ckpt.report.table import facts
 from airflow_provider_ckpt.times import parse_time_ms, time_text
 from airflow_provider_ckpt.waiting.poll import poll_progress
 from airflow_provider_ckpt.waiting.windows import Window, Windows

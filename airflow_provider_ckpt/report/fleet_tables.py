@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_provider_ckpt.checks.findings import worst_first
 from airflow_provider_ckpt.checks.registry import RULES
-from airflow_provider_ckpt.report.tables import Table, fleet_table
+from airflow_provider_ckpt.report.table import Table
+from airflow_provider_ckpt.report.tables import fleet_table
 
 if TYPE_CHECKING:
     from airflow_provider_ckpt.fleet.row import FleetRow

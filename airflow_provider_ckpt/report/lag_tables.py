@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from airflow_provider_ckpt.report.tables import Table
+from airflow_provider_ckpt.report.table import Table
 from airflow_provider_ckpt.sources.lag import PartitionLag, SourceLag
 from airflow_provider_ckpt.times import duration_text
 

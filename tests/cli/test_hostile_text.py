@@ -13,7 +13,8 @@ from airflow_provider_ckpt.checks.findings import Finding
 from airflow_provider_ckpt.cli import run
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.query.deploy import parse_deploy_file
-from airflow_provider_ckpt.report.tables import Table, findings_table, render
+from airflow_provider_ckpt.report.table import Table, render
+from airflow_provider_ckpt.report.tables import findings_table
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.visible import visible, visible_json, visible_lines
 

@@ -15,7 +15,7 @@ from airflow_provider_ckpt.cli.changes.in_place import acting
 from airflow_provider_ckpt.cli.options import directories, examples
 from airflow_provider_ckpt.cli.render import print_json, print_tables, say
 from airflow_provider_ckpt.documents import FORMAT_VERSION
-from airflow_provider_ckpt.report.tables import Table
+from airflow_provider_ckpt.report.table import Table
 from airflow_provider_ckpt.visible import visible
 
 if TYPE_CHECKING:

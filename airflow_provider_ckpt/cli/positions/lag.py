@@ -17,7 +17,7 @@ from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.fleet.row import FleetRow
 from airflow_provider_ckpt.report.lag_tables import LAG_COLUMNS, lag_row, partitions_table
 from airflow_provider_ckpt.report.openmetrics import lag_metrics
-from airflow_provider_ckpt.report.tables import Table
+from airflow_provider_ckpt.report.table import Table
 from airflow_provider_ckpt.restart.ask_lag import question_of
 from airflow_provider_ckpt.sources.lag import SPARK_STOPS, SourceLag
 from airflow_provider_ckpt.sources.offer import hint_of
