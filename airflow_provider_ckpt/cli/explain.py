@@ -106,7 +106,7 @@ def explain(
         _explain_rules(codes, as_json=as_json)
         return
     if not (texts or log):
-        raise click.UsageError("give a text, a condition, --log FILE or - beside the location")
+        raise click.UsageError("say what to explain: an error text, a condition, --log FILE, or - for stdin")
     if log is not None and texts:
         raise click.UsageError("give either a text or --log")
     from airflow_provider_ckpt.explain.explain import explain as explain_text  # with a room that rules do not need

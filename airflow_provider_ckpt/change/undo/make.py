@@ -201,7 +201,7 @@ def _judge_undo(record: journal.Record, seen: Seen, undo: Undo, trigger: str) ->
             sink.name, "skipped", "its log lacks entries again, so readers of the table miss rows or stop"
         )
     elif done.rules.adds_batch and not foreign:
-        effect = SinkEffect(sink.name, "exact", "the batch that goes was none of the sink's")
+        effect = SinkEffect(sink.name, "exact", "the removed batch wrote no rows to the sink")
     elif foreign:
         kept = min(done.last_kept, foreign[0] - 1)
         effect = rollback_effect(marker, kept, foreign[-1], trimmed=bool(done.sink))
