@@ -21,9 +21,9 @@ def find_taken(checkpoint: Store, root: Store, asked_by: str) -> Manifest | None
     """The backup that somebody has taken before, while a new one would be of the same batch; None otherwise.
 
     Args:
-        checkpoint: What is backed up.
+        checkpoint: The checkpoint that is backed up.
         root: Location of the backup root.
-        asked_by: What :func:`~airflow_provider_ckpt.backup.take.take_backup` was told.
+        asked_by: The requester, as :func:`~airflow_provider_ckpt.backup.take.take_backup` got it.
 
     Raises:
         CheckpointNotFoundError: There is no checkpoint.

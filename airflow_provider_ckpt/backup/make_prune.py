@@ -26,7 +26,7 @@ def make_prune(
 
     Args:
         root: Location of the backup root.
-        policy: What to keep.
+        policy: The policy.
         grace_ms: How old what no backup names must be.
         allow_empty: A root in which no backup was ever taken is no error.
 

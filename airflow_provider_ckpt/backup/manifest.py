@@ -42,7 +42,7 @@ class ManifestObject:
         size: Bytes.
         sha256: Hex.
         stored_at: Where it is, relative to the backup root.
-        identity: What the store called its content when it was copied (ETag, or size and time).
+        identity: The store's identity of its content when it was copied (ETag, or size and time).
     """
 
     name: str
@@ -64,7 +64,7 @@ class Manifest:
         created_at_ms: Epoch milliseconds.
         watermark_ms: Watermark of that batch, or None.
         objects: In the order of copying.
-        facts: What helps a person to choose: tags, a message, log versions, state provider, tool version; who has asked
+        facts: For a person's choice: tags, a message, log versions, state provider, tool version; who has asked
             for it (``asked_by``); which of the objects were not known (``unknown``, ``unknown_changed``), and what was
             not judged (``not_judged``).
     """

@@ -60,7 +60,7 @@ def prune(
     A backup is dropped when the plan says so and the policy, asked again about what is there now, still does.
 
     Args:
-        plan: What :func:`make_prune` gave.
+        plan: The result of :func:`make_prune`.
         root: Location of the backup root.
         by: Who runs this; it is written into the lock.
         break_lock: Remove the lock of another prune, which the user knows has ended.

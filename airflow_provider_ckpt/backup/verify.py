@@ -30,7 +30,7 @@ def verify_backup(root: Store, backup: Manifest, *, on_step: OnStep = no_step) -
 
     Args:
         root: Location of the backup root.
-        backup: Which one.
+        backup: The backup.
         on_step: Called after each object.
 
     Returns:
@@ -55,7 +55,7 @@ def _of_backup(finding: Finding) -> Finding:
 
 
 def require_restorable_backup(root: Store, backup: Manifest) -> None:
-    """See that a backup can be restored, before anything of it is written.
+    """Require that a backup can be restored, before anything of it is written.
 
     The state of a backup was judged before its manifest was written, and its manifest says so: then its files are
     listed and not read, as their bytes are compared when they are copied. Whatever the manifest says, its objects must
