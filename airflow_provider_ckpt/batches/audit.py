@@ -42,7 +42,7 @@ class Prices:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """By what measure the history table is judged.
+    """Measures by which the history table is judged.
 
     Args:
         now_ms: When it is judged, epoch milliseconds.
@@ -52,7 +52,7 @@ class Measure:
         tiny: A batch that read so much or less, and something, is tiny.
         stall_times: A query has stalled when it took so many times as long as usual between two commits,
         stall_ms: and longer than this, milliseconds.
-        prices: What requests cost.
+        prices: Prices of requests.
     """
 
     now_ms: int

@@ -24,8 +24,8 @@ class Column:
     Args:
         name: Its name.
         type: Its type as Spark's DDL has it.
-        meaning: What it holds, for people.
-        value: What a row has there. A timestamp is epoch milliseconds, a map a mapping, an array a sequence, a struct a
+        meaning: Its content, for people.
+        value: Value in a row. A timestamp is epoch milliseconds, a map a mapping, an array a sequence, a struct a
             tuple; None for SQL's NULL.
     """
 

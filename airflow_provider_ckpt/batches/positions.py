@@ -99,7 +99,7 @@ def limited(pending: Mapping[str, Pending], most: int | None) -> dict[str, int]:
     That is how Spark's Kafka source applies ``maxOffsetsPerTrigger``.
 
     Args:
-        pending: What there is, by location.
+        pending: Pending batches, by location.
         most: How many batches in all; None for every one.
     """
     total = sum(len(item.batches) for item in pending.values())
@@ -160,10 +160,10 @@ def divided_evenly(ranges: Iterable[BatchRange], batches: int, most_parts: int) 
 
 
 def poll_again_after_ms(progress: Progress, least_ms: int, most_ms: int) -> float:
-    """When to poll a checkpoint again, milliseconds from its last poll: when its query is expected to commit.
+    """Time until the next poll of a checkpoint, milliseconds from its last poll: when its query is expected to commit.
 
     Args:
-        progress: What that poll brought: the commit log.
+        progress: Result of that poll: the commit log.
         least_ms: Not earlier than this.
         most_ms: Not later than this; and not later than when half of the log can have been purged.
     """

@@ -16,8 +16,8 @@ def read_checkpoints(stores: Iterable[Store], *, deep: bool, fails_fast: bool, t
 
     Args:
         stores: Where they are.
-        deep: Whether state and source logs are judged, too.
-        fails_fast: Whether a checkpoint that cannot be read is an error; otherwise it is a row that says why.
+        deep: True if state and source logs are judged, too.
+        fails_fast: True if a checkpoint that cannot be read is an error; otherwise it is a row that says why.
         threads: How many are judged together.
 
     Raises:

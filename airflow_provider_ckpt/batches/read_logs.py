@@ -120,10 +120,10 @@ def read_batches(
 
     Args:
         store: Where the checkpoint is.
-        listing: What was listed of it.
-        wanted: Which batches; ascending, with none of the listing left out between them.
+        listing: Its listing.
+        wanted: The batches; ascending, with none of the listing left out between them.
         read: How files are read.
-        commits: Whether commit entries are read, too, not just listed.
+        commits: True if commit entries are read, too, not just listed.
 
     Raises:
         StoreError: The storage refused or did not answer.

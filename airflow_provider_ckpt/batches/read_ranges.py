@@ -25,7 +25,7 @@ class RangeReading:
 
     Args:
         declared: Source type by source id.
-        fails_on_data_loss: Whether purged batches are an error.
+        fails_on_data_loss: True if purged batches are an error.
     """
 
     declared: Mapping[str, str]

@@ -28,11 +28,11 @@ class Reading:
     """How rows are read.
 
     Args:
-        selection: Which batches.
-        declared: What is known of the sources.
-        fails_fast: Whether a problem is an error; otherwise it is in the column ``problem``.
-        commits: Whether the content of commit entries is asked for.
-        query_ids: Whether the ids of queries are asked for.
+        selection: The batches.
+        declared: Declarations of the sources.
+        fails_fast: True if a problem is an error; otherwise it is in the column ``problem``.
+        commits: True if the content of commit entries is asked for.
+        query_ids: True if the ids of queries are asked for.
     """
 
     selection: Selection = field(default_factory=Selection)
@@ -58,7 +58,7 @@ def read_rows(store: Store, reading: Reading, read: ReadMany) -> Iterator[BatchR
 
     Args:
         store: Where the checkpoint is.
-        reading: Which rows, and how.
+        reading: The selection of rows, and how to read them.
         read: How files are read.
 
     Raises:

@@ -23,8 +23,8 @@ class LoggedBatch(NamedTuple):
 
     Args:
         batch_id: Its id.
-        planned: Whether the offset log lists it.
-        committed: Whether the commit log lists it.
+        planned: True if the offset log lists it.
+        committed: True if the commit log lists it.
         committed_at_ms: When the commit entry was written, by the clock of the storage, epoch milliseconds; None where
             the storage does not say, and for a batch that is not committed.
         offsets: Its offset entry; None when there is none, or it is damaged.
@@ -80,16 +80,16 @@ class BatchRow(NamedTuple):
         batch_id: The batch; None when the checkpoint could not be read, and for the reason see ``problem``.
         offset_log_version: Version of its offset entry.
         commit_log_version: Version of its commit entry.
-        planned: Whether the offset log lists it.
-        committed: Whether the commit log lists it.
+        planned: True if the offset log lists it.
+        committed: True if the commit log lists it.
         batch_time_ms: When it was planned, by the clock of the driver.
         committed_at_ms: When it was committed, by the clock of the storage.
         watermark_ms: Watermark that it ran with; None when there is none.
         next_watermark_ms: Watermark of the next batch; None when there is none.
         confs: The once-only confs by key; None without an offset entry, or when it has none (continuous processing).
         confs_digest: Equal for equal confs; None without an offset entry.
-        control: Which operation wrote the batch (a repartition, say); None for a batch of the query.
-        source: What one source read; None for a batch without sources, or without a readable offset entry.
+        control: The operation that wrote the batch (a repartition, say); None for a batch of the query.
+        source: Advance of one source; None for a batch without sources, or without a readable offset entry.
         problem: Why something of the row is missing: a damaged entry, or batches that were purged.
     """
 
@@ -173,7 +173,7 @@ def lost_rows(origin: Origin, first: int, last: int, problem: str) -> Iterator[B
     """A row for each committed batch that was gone before it was read.
 
     Args:
-        origin: Which checkpoint.
+        origin: The checkpoint.
         first: The first of them (inclusive).
         last: The last of them (inclusive). Of more than MOST_LOST_ROWS the older ones are one row, that of ``first``.
         problem: PURGED, ROLLED_BACK or DELETED.

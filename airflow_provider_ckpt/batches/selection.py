@@ -32,7 +32,7 @@ class Selection:
     until_ms: int | None = None
 
     def of(self, batches: Sequence[int]) -> Sequence[int]:
-        """Those of the batches of a log (ascending) that their ids admit."""
+        """Batches of a log (ascending) that their ids admit."""
         newest = batches if self.last_batches is None else batches[-self.last_batches :]
         first = 0 if self.first_batch is None else bisect_left(newest, self.first_batch)
         end = len(newest) if self.last_batch is None else bisect_right(newest, self.last_batch)
