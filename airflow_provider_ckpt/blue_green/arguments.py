@@ -26,7 +26,7 @@ def misdirected(arguments: Sequence[str], fork: Iterable[str], live: Iterable[st
     """Why an application with these arguments must not be started beside the live query; None when it may be.
 
     Args:
-        arguments: What it is started with.
+        arguments: Arguments of its start.
         fork: Spellings of the location of the fork.
         live: Locations of the live query: of its checkpoint, and of its sink.
     """

@@ -27,7 +27,7 @@ def judge_switch(
     Args:
         checkpoint: That of the live query.
         sinks: The sinks that were declared, each with its store.
-        is_stopped: Whether the query is stopped; a batch may still be in flight when it stops.
+        is_stopped: True if the query is stopped; a batch may still be in flight when it stops.
         trigger: The trigger of the query.
 
     Raises:
