@@ -1,4 +1,4 @@
-"""What a person has agreed to: the effects of a plan on its sinks by name, and the plan itself by an approval."""
+"""Agreement of a person: to the effects of a plan on its sinks by name, and to the plan itself by an approval."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def effects_of(words: str | Collection[str] | None) -> tuple[Effect, ...]:
 
 
 def require_accepted(plan: Plan, accept_sink: str | Collection[str] | None) -> tuple[Effect, ...]:
-    """See that each effect of a plan on a sink is exact or accepted.
+    """Require that each effect of a plan on a sink is exact or accepted.
 
     Returns:
         The effects that had to be accepted, and were.
@@ -84,7 +84,7 @@ def refusal(
 
 
 def require_names(location: str, **people: object) -> None:
-    """See that who carries a plan out, and who approved it, can be written into its record and be read again.
+    """Require that who carries a plan out, and who approved it, can be written into its record and be read again.
 
     Raises:
         PlanError: One is no text, or is too long; a template that is rendered natively makes a number of digits.
@@ -105,8 +105,8 @@ def require_newer(approved_at: str | datetime | None, plan: Plan, *, is_wanted: 
 
     Args:
         approved_at: When somebody has approved.
-        plan: What is to be carried out.
-        is_wanted: Whether somebody was to be asked: then a plan with steps is refused that nobody has approved.
+        plan: The plan to carry out.
+        is_wanted: True if somebody was to be asked: then a plan with steps is refused that nobody has approved.
     """
     if approved_at is None and is_wanted and plan.actions:
         raise PlanError(

@@ -16,7 +16,7 @@ PLACES: tuple[Place, ...] = get_args(Place)
 
 
 class Executor(Protocol):
-    """What carries out actions: the stores of a plan, and where its copies come from."""
+    """Executor of actions: it has the stores of a plan, and the places that its copies come from."""
 
     def delete(self, delete: Delete) -> None:
         """Remove the object that a delete means; it is fine when it is not there."""
@@ -45,7 +45,7 @@ class Executor(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _OnObject:
-    """What every action has: an object, and the place that it is in."""
+    """Common fields of every action: an object, and the place that it is in."""
 
     name: str
     place: Place = "checkpoint"
@@ -64,8 +64,8 @@ class Delete(_OnObject):
         name: The object.
         place: The store it is in.
         size: Bytes.
-        identity: What it must still be; empty in an undo that an older version has planned.
-        sha256: What it must be when no identity is known, hex.
+        identity: Identity that it must still have; empty in an undo that an older version has planned.
+        sha256: SHA-256 that it must have when no identity is known, hex.
     """
 
     do: ClassVar[str] = "delete"
@@ -74,12 +74,12 @@ class Delete(_OnObject):
     sha256: str = ""
 
     def is_done(self, facts: Facts) -> bool:
-        """Whether the object is gone; what the plan itself has put in its place does not count as the object."""
+        """True if the object is gone; an object that the plan itself has put in its place does not count."""
         stored = facts.at(self.place, self.name)
         return stored is None or (self.spot in facts.written and not self._is(stored.identity, facts))
 
     def problem(self, facts: Facts) -> str | None:
-        """What is wrong when neither the object is there nor what the plan leaves behind."""
+        """Problem if neither the object is there nor the one that the plan leaves behind."""
         stored = facts.at(self.place, self.name)
         if stored is None:
             return None if facts.resuming or not self.identity else f"expected {self.identity}, found no such object"
@@ -112,7 +112,7 @@ class Copy(_OnObject):
         size: Bytes.
         sha256: What it must be, hex; empty in an undo that an older version has planned, which is not carried out.
         source: Where it comes from, relative to the plan's source; empty for what a rollback removes and puts back.
-        identity: What another object of the same place must still be, from which it comes; empty for any other copy.
+        identity: Identity that its origin in the same place must still have; empty for any other copy.
     """
 
     do: ClassVar[str] = "copy"
@@ -122,11 +122,11 @@ class Copy(_OnObject):
     identity: str = ""
 
     def is_done(self, facts: Facts) -> bool:
-        """Whether it is there."""
+        """True if it is there."""
         return _is_there(self, facts)
 
     def problem(self, facts: Facts) -> str | None:
-        """What is wrong when something else is in its place, or when what it is cannot be verified."""
+        """Problem if something else is in its place, or if the copy cannot be verified."""
         if not self.sha256:
             return "the plan has no SHA-256 to verify the copy with"
         return _taken(self, facts)
@@ -164,11 +164,11 @@ class Create(_OnObject):
         return hashlib.sha256(self.data.encode()).hexdigest()
 
     def is_done(self, facts: Facts) -> bool:
-        """Whether it is there."""
+        """True if it is there."""
         return _is_there(self, facts)
 
     def problem(self, facts: Facts) -> str | None:
-        """What is wrong when something else is in its place."""
+        """Problem if something else is in its place."""
         return _taken(self, facts)
 
     def apply(self, executor: Executor) -> None:
@@ -188,7 +188,7 @@ class Replace(_OnObject):
         name: The object.
         place: The store it is in.
         size: Bytes that it has before.
-        identity: What it must still be.
+        identity: Identity that it must still have.
         sha256_before: Of its content before, hex.
         data: Its content afterwards.
     """
@@ -210,12 +210,12 @@ class Replace(_OnObject):
         return hashlib.sha256(self.data.encode()).hexdigest()
 
     def is_done(self, facts: Facts) -> bool:
-        """Whether it has the content of the plan."""
+        """True if it has the content of the plan."""
         stored = facts.at(self.place, self.name)
         return stored is not None and stored.size == self.new_size and facts.is_own(self.place, self.name)
 
     def problem(self, facts: Facts) -> str | None:
-        """What is wrong when it is neither what it was nor what the plan makes of it."""
+        """Problem if it has neither its old content nor that of the plan."""
         stored = facts.at(self.place, self.name)
         if stored is None:
             return f"expected {self.identity}, found no such object"
@@ -258,11 +258,11 @@ class Repartition(_OnObject):
         return ""
 
     def is_done(self, facts: Facts) -> bool:
-        """Whether the batch is committed, and is this one."""
+        """True if the batch is committed, and is this one."""
         return facts.at(self.place, self.name) is not None and facts.partitions == self.partitions
 
     def problem(self, facts: Facts) -> str | None:
-        """What is wrong when another batch is in its place."""
+        """Problem if another batch is in its place."""
         stored = facts.at(self.place, self.name)
         if facts.partitions not in (None, self.partitions):
             return f"expected a batch with {self.partitions} state partitions, found one with {facts.partitions}"
@@ -294,7 +294,7 @@ class Clear(_OnObject):
         return ""
 
     def is_done(self, facts: Facts) -> bool:
-        """Whether there is no directory."""
+        """True if there is no directory."""
         return self.name not in facts.folders
 
     def problem(self, facts: Facts) -> str | None:
@@ -312,7 +312,7 @@ class Clear(_OnObject):
 
 @dataclass(frozen=True, slots=True)
 class _OfClosingEntry(_OnObject):
-    """What is done with the entry that closes a checkpoint: the offset entry of its next batch."""
+    """Action on the entry that closes a checkpoint: the offset entry of its next batch."""
 
     @property
     def size(self) -> int:
@@ -325,7 +325,7 @@ class _OfClosingEntry(_OnObject):
         return hashlib.sha256(CLOSING).hexdigest()
 
     def problem(self, facts: Facts) -> str | None:
-        """What is wrong when there is another entry."""
+        """Problem if there is another entry."""
         return _taken(self, facts)
 
 
@@ -339,7 +339,7 @@ class Close(_OfClosingEntry):
     do: ClassVar[str] = "close"
 
     def is_done(self, facts: Facts) -> bool:
-        """Whether it is closed."""
+        """True if it is closed."""
         return facts.is_own(self.place, self.name)
 
     def apply(self, executor: Executor) -> None:
@@ -358,7 +358,7 @@ class Open(_OfClosingEntry):
     do: ClassVar[str] = "open"
 
     def is_done(self, facts: Facts) -> bool:
-        """Whether it is open."""
+        """True if it is open."""
         return facts.at(self.place, self.name) is None
 
     def apply(self, executor: Executor) -> None:

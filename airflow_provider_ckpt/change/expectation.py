@@ -1,4 +1,4 @@
-"""What somebody has seen of a plan, so small that a DAG run takes it as a parameter.
+"""Features of a plan that somebody has seen, so small that a DAG run takes them as a parameter.
 
 The plan that the run makes anew has to be the same in all that it does and requires. When it was made, and the
 sentences for people, do not count.
@@ -59,7 +59,7 @@ class Expectation(TypedDict):
 
 
 def expectation_of(plan: Plan) -> Expectation:
-    """What has to be the same of a plan that is made again."""
+    """Features that must be the same in a plan that is made again."""
     steps = json.dumps([action.to_dict() for action in plan.actions], sort_keys=True)
     return {
         "kind": plan.kind,
@@ -77,7 +77,7 @@ def expectation_of(plan: Plan) -> Expectation:
 
 
 def require_expected(plan: Plan, expected: Any) -> None:
-    """See that a plan is the one that :func:`expectation_of` was made of.
+    """Require that a plan is the one that :func:`expectation_of` was made of.
 
     Raises:
         StalePlanError: It does or requires something else; the error says what, as it was and as it is.

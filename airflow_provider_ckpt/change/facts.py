@@ -1,4 +1,4 @@
-"""What is where a plan works: what its requirements and its actions are checked against."""
+"""Objects where a plan works: its requirements and its actions are checked against them."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class Facts:
         query_id: Id of the query; None when the checkpoint does not say.
         latest_committed: The newest committed batch.
         latest_planned: The newest planned batch.
-        objects: What was listed, by place; without ``sink`` when no sink was read.
-        deleted: What the plan removes, with its identity.
-        written: What the plan adds, with its SHA-256 (hex; empty when the plan does not say).
-        resuming: Whether the plan may have changed something already.
-        writer_stopped: Whether somebody gave the word that no query writes to the checkpoint.
+        objects: Listed objects, by place; without ``sink`` when no sink was read.
+        deleted: Objects that the plan removes, with their identities.
+        written: Objects that the plan adds, with their SHA-256 (hex; empty when the plan does not say).
+        resuming: True if the plan may have changed something already.
+        writer_stopped: True if somebody gave the word that no query writes to the checkpoint.
         backup_id: The backup that copies come from, as long as it is there.
         sha256_of: Reads an object and tells its SHA-256 (hex).
         last_kept: Of a plan that adds a batch: the newest batch that it leaves alone. Later ones are the plan's.
@@ -63,7 +63,7 @@ class Facts:
         return names | names_after(self.objects[place], self.last_kept)
 
     def is_own(self, place: Place, name: str) -> bool:
-        """Whether what is there is what the plan adds there."""
+        """True if the object at a place is the one that the plan adds there."""
         wanted = self.written.get((place, name))
         return bool(wanted) and self.at(place, name) is not None and self.sha256_of(place, name) == wanted
 
@@ -81,7 +81,7 @@ def batch_of(name: str) -> int | None:
 
 
 def is_table(name: str) -> bool:
-    """Whether a file is a table of RocksDB, or its checksum file. No two tables ever have the same name."""
+    """True if a file is a table of RocksDB, or its checksum file. No two tables ever have the same name."""
     return isinstance(layout.parse(main_name(name)), layout.StateTable)
 
 

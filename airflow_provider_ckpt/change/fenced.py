@@ -28,7 +28,7 @@ def closed(plan: Plan, fence: Fenced) -> Plan:
 
 
 def idle_query_warning(location: str) -> str:
-    """What a fence does not keep from happening once a plan has removed it."""
+    """Warning about what a fence no longer prevents once a plan has removed it."""
     return (
         "The fence is removed with the last step but one: nothing holds a query afterwards that was idle all the time. "
         "With new records it goes on from its old batch, and breaks the checkpoint. If you cannot be sure that it has "

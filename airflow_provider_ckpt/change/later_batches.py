@@ -33,7 +33,7 @@ from airflow_provider_ckpt.untrusted.spans import missing_spans
 def requirements_of(
     view: CheckpointView, actions: Iterable[Action], sink_log: SinkLog | None, *, last_kept: int | None = None
 ) -> list[Requirement]:
-    """What must not have changed when a plan of these actions is applied.
+    """Requirements on unchanged objects for a plan of these actions.
 
     ``last_kept`` is the newest batch that a plan leaves alone which adds one: later ones are its own.
     """

@@ -63,7 +63,7 @@ class Holder:
     Args:
         token: Unique to one taking of a lock.
         by: Who acts: a DAG run's task, or user and host.
-        plan_id: What is being done.
+        plan_id: The plan that is carried out.
         machine: Where process ids mean the same: a machine, or a container on it.
         pid: Of the process.
         life: Tells a process from a later one with the same id; empty where the system does not say.
@@ -80,12 +80,12 @@ class Holder:
 
     @property
     def is_here(self) -> bool:
-        """Whether it is a process of this machine, so that its end can be seen."""
+        """True if it is a process of this machine, so that its end can be seen."""
         return self.machine == this_machine()
 
     @property
     def is_gone(self) -> bool:
-        """Whether its process has surely ended, or let go of the lock."""
+        """True if its process has surely ended, or released the lock."""
         if not self.is_here:
             return False
         if self.pid == os.getpid() and self.life == life_of(self.pid):
@@ -143,7 +143,7 @@ def _decode(data: bytes) -> Holder:
 
 
 def lock_warnings(checkpoint: Store) -> tuple[str, ...]:
-    """What the reader of a plan should know of the lock on this storage."""
+    """Warnings about the lock on this storage for the reader of a plan."""
     return () if checkpoint.creates_exclusively else (NO_EXCLUSIVE_CREATE,)
 
 
@@ -164,7 +164,7 @@ def locked(
     """Hold the lock of a checkpoint.
 
     Args:
-        checkpoint: What is going to be changed.
+        checkpoint: The checkpoint to change.
         plan_id: By which plan.
         by: Who does it; the same one may go on with the same plan on another machine.
         undo: Root of the records, which the lock of a whole bucket lies in; any other lies beside the checkpoint.

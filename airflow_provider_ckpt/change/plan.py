@@ -1,4 +1,4 @@
-"""What is to be done to a checkpoint, as a value: decided once, shown to a person, carried out elsewhere.
+"""A change of a checkpoint, as a value: decided once, shown to a person, carried out elsewhere.
 
 Actions are ordered so that every prefix of them leaves a checkpoint from which Spark starts correctly, or, for a
 restore, one that Spark refuses to start from.
@@ -52,12 +52,12 @@ class Plan:
     """A change to one checkpoint.
 
     Args:
-        kind: What it is for.
+        kind: Kind of its change.
         location: The checkpoint that it changes.
         query_id: Id of the query, or empty.
         batch_id: The latest committed batch after the change.
         planned_at_ms: When it was made, epoch milliseconds.
-        requirements: What must still be true when the plan is applied.
+        requirements: Conditions that must still hold when the plan is applied.
         actions: In order.
         warnings: Warnings for the person who approves the plan.
         effects: One for each sink.
@@ -66,7 +66,7 @@ class Plan:
         undoes: Id of the plan that an undo takes back, or empty.
         notes: How the target was found, and what that means; for people.
         trigger: The trigger of the query as a deploy file says it, such as ``realTime``; empty when nobody has said.
-        asked: What somebody has asked for, by which the same change is known again: of a reset a digest, of a change
+        asked: The request, by which the same change is recognised: of a reset a digest, of a change
             of sources all of it; empty in other plans, and in those of earlier versions.
         completes: Of a change that was begun and interrupted: whose it is, in a sentence. It is no part of the plan.
     """
@@ -90,12 +90,12 @@ class Plan:
 
     @property
     def rules(self) -> Rules:
-        """What holds for every plan of its kind."""
+        """Rules for every plan of its kind."""
         return KINDS[self.kind]
 
     @property
     def called(self) -> str:
-        """What it is called in sentences."""
+        """Its name in sentences."""
         return self.rules.called or self.kind
 
     @property
@@ -110,7 +110,7 @@ class Plan:
 
     @property
     def aim(self) -> str:
-        """What it leads to, in words: ``batch 41``, ``5 partitions``, ``other offsets``."""
+        """Its goal in words: ``batch 41``, ``5 partitions``, ``other offsets``."""
         if self.kind in _AIMS:
             return _AIMS[self.kind].format(batch=self.batch_id)
         return f"{self.partitions} partitions" if self.partitions else f"batch {self.batch_id}"
@@ -127,13 +127,13 @@ class Plan:
         return self.batch_id - 1 if self.rules.adds_batch else self.batch_id
 
     def _drops(self, batch_id: int) -> bool:
-        """Whether the offset entry of a batch goes, and no other one comes in its place."""
+        """True if the offset entry of a batch is removed, and no other one comes in its place."""
         name = layout.offset_entry(batch_id)
         return name in self.deletes() and name not in self.writes()
 
     @property
     def sink_effects(self) -> tuple[Effect, ...]:
-        """What the plan does to its sinks, each effect once, best first; unknown where nobody judged."""
+        """Effects of the plan on its sinks, each once, best first; unknown where nobody judged."""
         found = {item.effect for item in self.effects} or {"unknown"}
         return tuple(effect for effect in EFFECTS if effect in found)
 
@@ -149,7 +149,7 @@ class Plan:
 
     @property
     def needs_stopped_query(self) -> bool:
-        """Whether somebody has to say that the query is stopped before the plan is carried out."""
+        """True if somebody must confirm that the query is stopped before the plan is carried out."""
         return any(isinstance(requirement, WriterStopped) for requirement in self.requirements)
 
     @property
@@ -164,12 +164,12 @@ class Plan:
 
     @property
     def deleted(self) -> dict[Spot, str]:
-        """What the plan removes, with its identity."""
+        """Objects that the plan removes, with their identities."""
         return {action.spot: action.identity for action in self.actions if isinstance(action, Delete)}
 
     @property
     def written(self) -> dict[Spot, str]:
-        """What the plan adds, with its SHA-256."""
+        """Objects that the plan adds, with their SHA-256."""
         return {action.spot: action.sha256 for action in self.actions if not isinstance(action, Clear | Delete)}
 
     def steps_left(self, facts: Facts) -> list[Action]:
@@ -365,7 +365,7 @@ def _actions_problem(plan: Plan) -> str | None:
 
 
 def _is_bracketed(actions: Sequence[Action]) -> bool:
-    """Whether a plan that closes or opens the checkpoint does so around all its other steps, and once."""
+    """True if a plan that closes or opens the checkpoint does so around all its other steps, and once."""
     ends = [action for action in actions if isinstance(action, Ends)]
     match ends:
         case []:

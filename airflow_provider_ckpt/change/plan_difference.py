@@ -1,6 +1,6 @@
-"""What two plans do differently: a plan is carried out only when it is the very plan that would be made now.
+"""Differences between two plans: a plan is carried out only when it is the very plan that would be made now.
 
-So nothing is done that somebody else has written into it.
+So no step is carried out that somebody else has written into it.
 """
 
 from __future__ import annotations

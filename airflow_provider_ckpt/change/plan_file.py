@@ -51,7 +51,7 @@ def decode(data: bytes, kind: Kind) -> Plan:
 
     Args:
         data: The file, or more than ``MOST_BYTES`` of it.
-        kind: What the plan has to be for.
+        kind: The kind that the plan must have.
 
     Raises:
         PlanError: It is no plan file, was cut off or edited, or is for something else.
@@ -64,7 +64,7 @@ def plan_of_document(fields: Mapping[str, Any], kind: Kind) -> Plan:
 
     Args:
         fields: The document, with ``format_version``, ``plan_id`` and ``plan``.
-        kind: What the plan has to be for.
+        kind: The kind that the plan must have.
 
     Raises:
         PlanError: It was edited, has another version, or is for something else.

@@ -1,8 +1,9 @@
-"""Whether a change can leave each file as its query needs it: with the owner, the group and the mode that it has now.
+"""Checks that a change can leave each file as its query needs it: with the owner, the group and the mode that it has
+now.
 
-What a change writes gets those by itself (the storage sees to it): a file what it had, a new one what the newest beside
-it has. Here is judged, before anything is changed, whether this user can give them; where a storage has no modes, there
-is nothing to judge.
+Files that a change writes get those by themselves (the storage does it): a file its old ones, a new file those of the
+newest beside it. Checked here, before anything is changed, is if this user can give them; a storage without modes needs
+no check.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ def require_access(stores: Stores, actions: Iterable[Action], called: str) -> No
     Args:
         stores: Where.
         actions: The steps that are left.
-        called: What the change is, in a word.
+        called: Name of the change, in a word.
     """
     for action in actions:
         store = stores.place(action.place)

@@ -1,4 +1,4 @@
-"""What must still hold when a plan is applied: a closed set, each of which checks itself.
+"""Conditions that must still hold when a plan is applied: a closed set, each of which checks itself.
 
 A requirement that cannot be checked, for want of what it reads, does not hold.
 """
@@ -29,7 +29,7 @@ class _Fact:
 
     @property
     def sentence(self) -> str:
-        """What has to be so when the plan is carried out. Of a digest it has the beginning."""
+        """The condition as a sentence. A digest is cut to its beginning."""
         text = _DIGEST.sub(lambda found: f"{found[0][:16]}…", self.expected)
         return self.says.format(text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}…")
 

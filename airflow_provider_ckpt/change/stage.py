@@ -1,4 +1,4 @@
-"""What a change lays ready beside the checkpoint before its first step: what it will remove, and what it will add.
+"""Staging of a change beside the checkpoint before its first step: the objects that it will remove, and those it adds.
 
 Both are checked there. From then on neither a removal nor the end of the backup that copies come from loses anything,
 and the change can be completed or undone.
@@ -45,12 +45,12 @@ def save(
     """Give every object that will be removed or replaced a second name in the record, and see that it is whole there.
 
     Args:
-        taken: What is left to be removed or replaced.
+        taken: Objects left to be removed or replaced.
         place: The store of a place.
         record: The record of the change.
         tick: Called after each object.
         mine: Called before a copy is deleted.
-        resuming: Whether an earlier run has saved everything; then what is not whole any more is saved again.
+        resuming: True if an earlier run has saved everything; then what is not whole any more is saved again.
 
     Raises:
         StoreError: An object could not be saved.
@@ -132,7 +132,7 @@ def _is_whole(stored: StoredObject | None, action: Taking) -> bool:
 
 
 def saved_objects(record: Store) -> dict[Spot, Saved]:
-    """What a change has saved, by where it was; what an older version saved is read to know its SHA-256."""
+    """Objects that a change has saved, by their place; those of an older version are read to know their SHA-256."""
     told = journal.saved_files(record)
     saved = record.child(journal.SAVED_OBJECTS)
     found: dict[Spot, Saved] = {}
@@ -150,7 +150,7 @@ def saved_objects(record: Store) -> dict[Spot, Saved]:
 
 
 def saved_texts(record: Store, replaced: Iterable[Replace]) -> dict[Spot, str]:
-    """What a change has saved of objects to which it gave another content; what is not there is left out."""
+    """Saved content of objects that a change gave another content; missing ones are left out."""
     saved = record.child(journal.SAVED_OBJECTS)
     found: dict[Spot, str] = {}
     for action in replaced:
@@ -185,13 +185,13 @@ def stage(
     """Copy what will come from a backup, or come back, into the record, verified.
 
     Args:
-        copies: What is left to be put in its place.
+        copies: Objects left to be put in their place.
         plan: The plan that they are of.
         stores: Where; the backup root is not needed any more when the change is ``resuming``, and so all is staged.
         record: The record of the plan.
         tick: Called after each object.
         mine: Called before a copy is deleted.
-        resuming: Whether an earlier run has saved and staged everything.
+        resuming: True if an earlier run has saved and staged everything.
 
     Raises:
         StalePlanError: It is not there any more: the backup was pruned since the plan was made.
@@ -258,7 +258,7 @@ def _copy_beside(action: Copy, store: Store, staged: Store, mine: Mine) -> None:
 
 
 def _to_be(action: Copy, store: Store, source: str = "") -> Attributes | None:
-    """What an object has in its place that comes from elsewhere: as the files beside it; from there, its time as well.
+    """Attributes of an object from elsewhere in its place: as the files beside it, and the time of its origin.
 
     It is the very object that is put there later, so it gets that before.
     """

@@ -1,4 +1,4 @@
-"""Whether a plan still fits what is in the places that it works on."""
+"""Checks that a plan still fits the places that it works on."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def find_facts(plan: Plan, stores: Stores, *, resuming: bool) -> Facts:
     Args:
         plan: The plan.
         stores: Where.
-        resuming: Whether the plan may have changed something already.
+        resuming: True if the plan may have changed something already.
 
     Raises:
         PlanError: The plan needs a sink or a backup root that was not given.
@@ -62,7 +62,7 @@ def find_facts(plan: Plan, stores: Stores, *, resuming: bool) -> Facts:
 
 
 def validate(plan: Plan, facts: Facts) -> None:
-    """See that every requirement holds and that each action finds what it was planned for.
+    """Require that every requirement holds and that each action finds what it was planned for.
 
     Raises:
         StalePlanError: The checkpoint is not what the plan was made for.

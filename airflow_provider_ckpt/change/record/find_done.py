@@ -20,9 +20,9 @@ def find_done(stores: Stores, kind: Kind, by: str, asked: str) -> Record | None:
 
     Args:
         stores: Where.
-        kind: What was asked for.
+        kind: The kind of the request.
         by: Who asks, as the record of the change says it; empty for nobody, whose changes are never known again.
-        asked: What was asked for in particular, as :func:`~airflow_provider_ckpt.change.apply.apply` got it.
+        asked: The request in particular, as :func:`~airflow_provider_ckpt.change.apply.apply` got it.
 
     Raises:
         StoreError: A record is damaged.
@@ -67,7 +67,7 @@ def find_undo_before(stores: Stores) -> Record | None:
 
 
 def receipt_of(done: Record) -> Receipt:
-    """What the answer is to somebody who asks for it again: nothing was done now."""
+    """Receipt for somebody who asks for a change again: nothing was done now."""
     return Receipt(
         plan_id=done.plan.plan_id,
         kind=done.plan.kind,
@@ -82,12 +82,14 @@ def receipt_of(done: Record) -> Receipt:
 
 
 def _is_marked(undo: Record, records: tuple[Record, ...]) -> bool:
-    """Whether what an undo has taken back says so; an undo that was killed right before that has to be completed."""
+    """True if the change that an undo took back is marked as undone; an undo killed right before that must be
+    completed.
+    """
     return any(item.plan.plan_id == undo.plan.undoes and item.state == "undone" for item in records)
 
 
 def _is_repeated(undo: Record, records: tuple[Record, ...]) -> bool:
-    """Whether another task of the DAG run of an undo has made a change after it."""
+    """True if another task of the DAG run of an undo has made a change after it."""
     run = f"{undo.by.rpartition('/')[0]}/"
     later = [item for item in records if item.order > undo.order and item.state in ("interrupted", "applied")]
     return any(item.by.startswith(run) for item in later)

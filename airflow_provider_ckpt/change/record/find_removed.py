@@ -33,7 +33,7 @@ def removed_text(names: Iterable[str], records: Sequence[Record], location: str)
 
 
 def way_back(record: Record, records: Sequence[Record], location: str) -> str:
-    """What goes after the name of a change: how it is taken back; empty for one that cannot be, or was.
+    """Words after the name of a change on how it is taken back; empty for one that cannot be, or was.
 
     Args:
         record: The change.
@@ -74,7 +74,7 @@ def with_removed(findings: Sequence[Finding], checkpoint: Store, there: Collecti
     """The findings, of which those on a file that a change by ckpt has removed say so.
 
     Args:
-        findings: What was found.
+        findings: The findings.
         checkpoint: Where.
         there: The names of what is there.
     """

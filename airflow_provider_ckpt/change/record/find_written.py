@@ -68,7 +68,7 @@ def find_made(plan: Plan, target: Store) -> Record | None:
 
 
 def is_in_place(plan: Plan, target: Store) -> bool:
-    """Whether the query of a plan has its checkpoint at a location: the file with its id is what was written."""
+    """True if the query of a plan has its checkpoint at a location: the file with its id is the written one."""
     action = next((action for action in plan.actions if action.name == layout.METADATA), None)
     if action is None or layout.METADATA not in target.ls()[0]:
         return False
@@ -84,7 +84,7 @@ def record_place(plan: Plan, target: Store) -> Store | None:
 
 
 def is_unrecorded(place: Store | None) -> bool:
-    """Whether a change has begun and its end was not written down: it was killed after its last step."""
+    """True if a change has begun and its end was not recorded: it was killed after its last step."""
     files = {} if place is None else place.ls()[0]
     return journal.BEGUN in files and journal.RECEIPT not in files
 

@@ -60,7 +60,7 @@ class Record:
     """A change that was made to a checkpoint, or begun.
 
     Args:
-        plan: What was meant.
+        plan: The plan.
         state: ``planned`` (nothing removed yet), ``refused`` (nothing removed, because a query was running),
             ``interrupted`` (some of it removed), ``applied`` or ``undone``.
         location: Of the record.
@@ -68,11 +68,11 @@ class Record:
         begun_at_ms: When, epoch milliseconds; None when the record does not say.
         done_at_ms: When it was completed, or None.
         from_batch: The newest committed batch before it, or None.
-        forgotten: Whether what was saved for an undo has been given up.
+        forgotten: True if what was saved for an undo has been given up.
         approved_by: Who approved it; empty when nobody was asked.
         accepted_sink: The effects on a sink that were accepted, by who approved it or else by who began it.
         number: Its place in the order in which changes began, from 1; 0 for a record of an older version.
-        asked: What a task has asked for, by which a second run of it is known again; empty when nobody said.
+        asked: The request of a task, by which its second run is recognised; empty when nobody said.
     """
 
     plan: Plan
@@ -90,7 +90,7 @@ class Record:
 
     @property
     def order(self) -> tuple[int, int]:
-        """Which of two began first. Clocks of machines differ, so they count only where no numbers were given."""
+        """Order of the begin of changes. Clocks of machines differ, so they count only where no numbers were given."""
         return self.number, self.begun_at_ms or self.plan.planned_at_ms
 
     def to_dict(self) -> RecordFields:
@@ -197,7 +197,7 @@ def read_record(store: Store, files: Mapping[str, StoredObject], most_bytes: int
 
 
 def may_have_taken_steps(files: Mapping[str, StoredObject]) -> bool:
-    """Whether a change may have taken steps: everything was saved, and nobody was there when it read again."""
+    """True if a change may have taken steps: everything was saved, and the second reading found no writer."""
     return SAVED in files and REFUSED not in files
 
 
@@ -212,7 +212,7 @@ def _state(files: Mapping[str, StoredObject]) -> State:
 
 
 def saved_files(record: Store) -> dict[str, Saved] | None:
-    """What a change has saved, by name below ``saved/``.
+    """Files that a change has saved, by name below ``saved/``.
 
     Returns:
         None when an older version saved it, which did not write that down.
@@ -310,7 +310,7 @@ def last_change(checkpoint: Store, undo: Store | None = None) -> Record:
 
 
 def _never_came(checkpoint: Store, record: Record) -> bool:
-    """Whether a fence was interrupted before its entry came: an earlier one may close the checkpoint."""
+    """True if a fence was interrupted before its entry came: an earlier one may close the checkpoint."""
     created = next((action for action in record.plan.actions if isinstance(action, Create)), None)
     if record.state != "interrupted" or not record.plan.rules.is_passed or created is None:
         return False

@@ -67,7 +67,7 @@ def parsed(store: Store, name: str, data: bytes) -> dict[str, Any]:
 
 
 def damaged(store: Store, name: str, problem: str) -> StoreError:
-    """What is wrong with a record, and what to do."""
+    """Error for a damaged record, with its remedy."""
     hint = (
         "ckpt cannot use this record. Move its directory away; its directory saved/ has the files that the change "
         "removed."

@@ -1,4 +1,4 @@
-"""What ``saved.json`` says of each object that a change has saved, and what is read back from it."""
+"""Entries of ``saved.json`` on each object that a change has saved, and the attributes read back from it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _attribute_fields(attributes: Attributes) -> AttributeFields:
 
 
 def saved_from(fields: Any) -> Saved:
-    """What was written of an object. Raises TypeError, KeyError, ValueError or AttributeError for anything else."""
+    """Parse the entry of an object. Raises TypeError, KeyError, ValueError or AttributeError for anything else."""
     told = fields.get("attributes")
     return Saved(int(fields["size"]), str(fields["sha256"]), None if told is None else _attributes_from(told))
 

@@ -1,4 +1,4 @@
-"""Whether what a change left alone is still as it was; if not, nothing sure would come of an undo."""
+"""Checks that everything a change left alone is still as it was; if not, an undo would have no sure result."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ _NAMED = 3
 
 
 def require_kept(after: After, dropped: Collection[Spot]) -> tuple[str, ...]:
-    """See that nothing has changed but what the change did and what is dropped.
+    """Require that nothing has changed but what the change did and what is dropped.
 
     Args:
         after: The change, and what is there.
-        dropped: What a query has written since, and the undo drops.
+        dropped: Objects that a query has written since, and the undo drops.
 
     Returns:
         What came since and stays: tables of RocksDB that a query has uploaded, and files that nothing of Spark reads.
 
     Raises:
-        PlanError: What the change left alone is not as it was.
+        PlanError: Something that the change left alone is not as it was.
     """
     done = after.done
     touched = {*done.deleted, *done.written, *dropped}
@@ -75,7 +75,7 @@ def _kept_but_for_newcomers(
 
 
 def younger(after: After, place: Place, touched: Collection[Spot] = ()) -> list[str]:
-    """What came after the plan of the change and is not ``touched``, in the order of names."""
+    """Objects that came after the plan of the change and are not ``touched``, in the order of names."""
     return sorted(
         name
         for name, stored in after.objects(place).items()
@@ -84,7 +84,7 @@ def younger(after: After, place: Place, touched: Collection[Spot] = ()) -> list[
 
 
 def _changed(after: After, requirement: SameQuery | KeptObjects | KeptSinkLog, touched: set[Spot], found: str) -> str:
-    """Which place is not as it was, and the first files of it that are younger than the plan of the change."""
+    """The place that changed, and the first files of it that are younger than the plan of the change."""
     if isinstance(requirement, SameQuery):
         return f"the checkpoint belonged to query {requirement.expected}, and now belongs to query {found}"
     place: Place = "sink" if isinstance(requirement, KeptSinkLog) else "checkpoint"
@@ -115,7 +115,7 @@ def _refused(after: After, problem: str) -> PlanError:
 
 
 def _moved(after: After) -> str:
-    """What may have changed everything, and what helps."""
+    """Possible reason why everything changed, and the remedy."""
     if after.view.location == after.done.location:
         return (
             "A query has run since and has purged or rewritten older files, or somebody has copied files here. Or "
@@ -129,7 +129,7 @@ def _moved(after: After) -> str:
 
 
 def _may_stay(name: str) -> bool:
-    """Whether it does not matter to Spark that a file came: sources and state may keep files of any name."""
+    """True if a new file does not matter to Spark: sources and state may keep files of any name."""
     place = layout.parse(main_name(name))
     if isinstance(place, layout.Other):
         return name.partition("/")[0] not in (layout.SOURCES, layout.STATE)

@@ -1,4 +1,4 @@
-"""What a change has left: which of its steps are in effect now, judged by identities and by bytes."""
+"""Remains of a change: its steps that are in effect now, judged by identities and by bytes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class After:
         done: The plan that was applied, as a whole or in part.
         view: The whole checkpoint as it is now; with the entries of ``done.batch_id`` when they are there.
         sink_log: The log of the sink when the change trimmed it.
-        saved: What the change has saved, by where it was.
+        saved: Objects that the change has saved, by their place.
         texts: The saved content of what it has given another content, by where that is.
         inside: Files of the checkpoints of other queries inside. Plans of earlier versions have them in the digest of
             what the change leaves alone.
@@ -36,17 +36,17 @@ class After:
 
     @property
     def is_overtaken(self) -> bool:
-        """Whether a query has run the batch that the change was to add, which was stopped before it was planned."""
+        """True if a query has run the batch that the change, stopped before it was planned, was to add."""
         return self.view.partitions_of(self.done.batch_id) not in (None, self.done.partitions)
 
     @property
     def is_run_on(self) -> bool:
-        """Whether a query has committed or planned what comes after the entry that the change has added."""
+        """True if a query has committed or planned a batch after the entry that the change has added."""
         added = self.done.batch_id + 1
         return max(self.view.committed, default=-1) >= added or max(self.view.planned, default=-1) > added
 
     def objects(self, place: Place) -> Mapping[str, StoredObject]:
-        """What is in a place now."""
+        """Objects in a place now."""
         if place == "checkpoint":
             return self.view.objects
         return {} if self.sink_log is None else self.sink_log.objects
@@ -56,7 +56,7 @@ class After:
         return self.objects(action.place).get(action.name)
 
     def is_exact(self, action: Action) -> bool:
-        """Whether a delete has not been done: the very object is there."""
+        """True if a delete has not been done: the very object is there."""
         stored = self.stored(action)
         return isinstance(action, Delete) and stored is not None and action.identity == stored.identity
 
@@ -76,7 +76,7 @@ class After:
         return wanted.sha256 if stored is not None and wanted is not None and stored.size == wanted.size else None
 
     def to_hash(self) -> Iterator[Spot]:
-        """What has to be read, because neither its identity nor its size says whether it is of the change."""
+        """Objects to read, because neither identity nor size says if they are of the change."""
         yield from {action.spot: None for action in self.done.actions if self._is_doubtful(action)}
 
     def _is_doubtful(self, action: Action) -> bool:

@@ -39,12 +39,12 @@ _NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class Undo:
-    """What taking a change back means.
+    """Undo of a change.
 
     Args:
-        after: The change, and what is there now.
+        after: The change, and the objects there now.
         present: The steps of the change whose object is there.
-        peeled: Deletes for what a query has written since.
+        peeled: Deletes for objects that a query has written since.
         newcomers: Tables of RocksDB that a query has uploaded since, and files that nothing of Spark reads; they stay.
     """
 
@@ -55,7 +55,7 @@ class Undo:
 
     @property
     def is_untouched(self) -> bool:
-        """Whether the change was stopped before its first step, so that there is nothing to take back."""
+        """True if the change was stopped before its first step, so that there is nothing to take back."""
         if self.after.done.rules.adds_batch:
             return not self.peeled
         return _is_untouched(self.after, self.present)
@@ -90,7 +90,7 @@ class Undo:
         )
 
     def _exchanges(self, actions: Iterable[Action]) -> bool:
-        """Whether something comes in the place of what a query has written since.
+        """True if an object replaces one that a query has written since.
 
         If the query still runs, its commit would count for the entry that comes.
         """
@@ -187,14 +187,14 @@ def _is_table(name: str) -> bool:
 
 
 def judge_undo(after: After, hashes: Mapping[Spot, str]) -> Undo:
-    """What taking a change back means.
+    """Judge the undo of a change.
 
     Args:
-        after: The change, and what is there now.
+        after: The change, and the objects there now.
         hashes: SHA-256 (hex) of all of ``after.to_hash()``.
 
     Raises:
-        PlanError: What the change left alone is not as it was, so that nothing sure would come of an undo.
+        PlanError: Something that the change left alone is not as it was, so an undo would have no sure result.
     """
     if after.done.rules.adds_batch:
         return _judge_added(after)
@@ -222,7 +222,7 @@ def _require_known(after: After, foreign: Replace | None) -> None:
 
 
 def _judge_added(after: After) -> Undo:
-    """Of a change that adds a batch: all that is past the batch that it kept goes, and nothing comes back."""
+    """Undo of a change that adds a batch: all that is past the batch that it kept goes, and nothing comes back."""
     peeled = () if after.is_overtaken else _peel(after, ())
     tables = require_kept(after, [action.spot for action in peeled]) if peeled else ()
     return Undo(after, frozenset(), peeled, tables)
@@ -271,7 +271,7 @@ def _is_number(item: Requirement) -> TypeGuard[LatestCommitted]:
 
 
 def _of_batch_in_flight(after: After, view: CheckpointView) -> list[Delete]:
-    """What a query has written since of a batch that was in flight: its commit, and its state."""
+    """Objects that a query has written since of a batch that was in flight: its commit, and its state."""
     done = after.done
     committed = [int(item.expected) for item in done.requirements if _is_number(item)]
     is_committed = layout.commit_entry(done.last_kept) in done.writes()  # by the change itself
@@ -285,7 +285,7 @@ def _of_batch_in_flight(after: After, view: CheckpointView) -> list[Delete]:
 
 
 def _of_new_sources(after: After, view: CheckpointView) -> list[Delete]:
-    """What a query has written since for sources that had no offset yet when their query was changed."""
+    """Objects that a query has written since for sources that had no offset yet when their query was changed."""
     if not after.done.rules.keeps_in_flight:
         return []
     offsets = view.offset_seq(after.done.last_kept).offsets
