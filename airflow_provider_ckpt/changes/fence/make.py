@@ -90,7 +90,7 @@ def _observed(checkpoint: Store) -> CheckpointView:
 
 
 def _is_torn(planned: int | None, committed: int | None) -> bool:
-    """Whether a query leaves no such logs, as far as it goes right."""
+    """True if a query that runs without faults leaves no such logs."""
     return planned is not None and committed is not None and planned not in (committed, committed + 1)
 
 
@@ -145,7 +145,7 @@ def _marked(view: CheckpointView) -> Plan | None:
 
 
 def _is_newest(plan: Plan, logs: Collection[str]) -> bool:
-    """Whether the entry of a fence is the newest one, behind the batch that it was planned for."""
+    """True if the entry of a fence is the newest one, after the batch that it was planned for."""
     batch_id = plan.batch_id + 1
     passed = layout.commit_entry(batch_id) in logs or layout.offset_entry(batch_id + 1) in logs
     behind = is_closing(plan) or layout.commit_entry(plan.batch_id) in logs
@@ -153,7 +153,7 @@ def _is_newest(plan: Plan, logs: Collection[str]) -> bool:
 
 
 def holds(checkpoint: Store, plan: Plan) -> bool:
-    """Whether the entry of a fence is there, with the bytes of its plan."""
+    """True if the entry of a fence is there, with the bytes of its plan."""
     own = fence_of(plan)
     try:
         return checkpoint.read_up_to(own.name, own.size + 1) == own.data.encode()
@@ -173,7 +173,7 @@ def _require_no_other(stores: Stores) -> None:
 
 
 def is_interrupted(stores: Stores) -> bool:
-    """Whether another change was interrupted, and is to be completed or taken back first."""
+    """True if another change was interrupted, and must be completed or taken back first."""
     return _interrupted(stores) is not None
 
 
@@ -185,7 +185,7 @@ def _interrupted(stores: Stores) -> Plan | None:
 
 
 def _operators(checkpoint: Store, view: CheckpointView) -> tuple[str, ...]:
-    """What Spark calls the stateful operators, which tell real-time mode."""
+    """Spark's names of the stateful operators, which tell real-time mode."""
     if not view.stateful or view.latest_committed is None:
         return ()
     whole = observe(checkpoint, deep=True)

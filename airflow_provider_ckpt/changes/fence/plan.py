@@ -88,7 +88,7 @@ def plan_closing(view: CheckpointView, batch_id: int, at_ms: int) -> Plan:
 
 
 def plan_closing_of(flow: Flow, view: CheckpointView, batch_id: int, at_ms: int) -> Plan:
-    """What stops a flow of a declarative pipeline: its checkpoint is closed until that is taken back.
+    """Plan that stops a flow of a declarative pipeline: its checkpoint is closed until that is taken back.
 
     Args:
         flow: The flow.
@@ -113,7 +113,7 @@ def plan_closing_of(flow: Flow, view: CheckpointView, batch_id: int, at_ms: int)
 
 
 def is_closing(plan: Plan) -> bool:
-    """Whether the entry closes the checkpoint: until the batch in flight is committed, or the flow is opened again."""
+    """True if the entry closes the checkpoint: until the batch in flight is committed, or the flow is opened again."""
     return fence_of(plan).data == CLOSING.decode()
 
 
@@ -152,7 +152,7 @@ def _plan(
 
 
 def _limits(own: int) -> tuple[str, ...]:
-    """What a fence does not prove."""
+    """Sentences on what a fence does not prove."""
     return (
         "A query that is idle now stays alive in memory, and stops when it tries to plan its next batch.",
         "A task that still writes to the sink is not stopped.",

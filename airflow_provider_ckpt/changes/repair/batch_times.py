@@ -23,13 +23,13 @@ _WHOLE_SECONDS = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """From when to when a batch ran, epoch milliseconds, both inclusive; without an end while it is not committed."""
+    """Begin and end of a batch, epoch milliseconds, both inclusive; without an end while it is not committed."""
 
     from_ms: int
     to_ms: int | None
 
     def holds(self, at_ms: int) -> bool:
-        """Whether something was written while the batch ran."""
+        """True if something was written while the batch ran."""
         return self.from_ms <= at_ms and (self.to_ms is None or at_ms <= self.to_ms)
 
 
@@ -58,13 +58,13 @@ class BatchTimes:
 
 
 def times_of(view: CheckpointView, entries: Mapping[str, object], batches: Collection[int]) -> BatchTimes:
-    """When batches ran.
+    """The times in which batches ran.
 
     Args:
         view: The checkpoint.
         entries: The offset entries of these batches, and of the batch before and after them, as far as they could be
             read.
-        batches: Which batches.
+        batches: The batches.
     """
     planned = {batch: entry for batch in view.planned if (entry := _entry(entries, batch)) is not None}
     began = {batch: entry.metadata.batch_timestamp_ms for batch, entry in planned.items() if entry.metadata is not None}
@@ -103,7 +103,7 @@ def _entry(entries: Mapping[str, object], batch_id: int) -> OffsetSeq | None:
 
 
 def _repartitions(planned: Mapping[int, OffsetSeq], batch_id: int) -> bool:
-    """Whether the number of partitions changed with a batch, which only Spark's repartition can do."""
+    """True if the number of partitions changed with a batch, which only Spark's repartition can do."""
     before, entry = planned.get(batch_id - 1), planned[batch_id]
     if before is None or before.metadata is None or entry.metadata is None:
         return False
@@ -118,7 +118,7 @@ def _grain(objects: Iterable[StoredObject]) -> int:
 
 
 def contradiction(times: BatchTimes, known: Mapping[int, Iterable[tuple[str, int]]]) -> str:
-    """What known entries say against the times, or empty.
+    """Contradiction of known entries to the times, or empty.
 
     Args:
         times: Of the batches.

@@ -28,7 +28,7 @@ class DataFile:
         size: Bytes.
         modified_ms: When it was written, epoch milliseconds.
         task: The number of the task.
-        counter: Which of the task's files it is, from 0.
+        counter: Number of the file among the task's files, from 0.
     """
 
     name: str
@@ -39,12 +39,12 @@ class DataFile:
 
     @property
     def directory(self) -> str:
-        """Of a partitioned table, such as ``day=1``; empty at the top."""
+        """Directory in a partitioned table, such as ``day=1``; empty at the top."""
         return self.name.rpartition("/")[0]
 
     @property
     def role(self) -> tuple[str, int, int]:
-        """What two attempts of a batch that cut it in the same tasks both write."""
+        """Key of a file that is the same for two attempts of a batch with the same tasks."""
         return self.directory, self.task, self.counter
 
 
@@ -62,7 +62,7 @@ def unlisted(objects: Iterable[StoredObject], named: Collection[str]) -> tuple[D
     """The data files that no entry names, in the order in which they were written.
 
     Args:
-        objects: What is in the output directory.
+        objects: Objects in the output directory.
         named: Names that entries name, relative to it.
     """
     files = (data_file_of(stored) for stored in objects if stored.name not in named)
@@ -70,7 +70,7 @@ def unlisted(objects: Iterable[StoredObject], named: Collection[str]) -> tuple[D
 
 
 def newest_of_each_role(files: Iterable[DataFile]) -> tuple[DataFile, ...]:
-    """Of the files that a task wrote at each attempt, the last one; in the order of their names."""
+    """The last of the files that a task wrote at each attempt; in the order of their names."""
     newest: dict[tuple[str, int, int], DataFile] = {}
     for file in sorted(files, key=lambda file: (file.modified_ms, file.name)):
         newest[file.role] = file
@@ -108,10 +108,10 @@ class Spelling:
 
 
 def spelling_of(statuses: Iterable[SinkFileStatus], root: str, location: str) -> Spelling:
-    """As the other entries do it; where there are none, as Hadoop spells the location.
+    """Spelling of the location: that of the other entries, else Hadoop's.
 
     Args:
-        statuses: What entries name.
+        statuses: Files that entries name.
         root: The output directory as the storage calls it: BUCKET/NAME.
         location: The output directory as the user calls it.
     """

@@ -1,4 +1,4 @@
-"""Which entries the log of a file sink has to have, and by which names, for readers and for the next compaction."""
+"""Entries that the log of a file sink must have, and their names, for readers and for the next compaction."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Shape:
     newest: int
 
     def compacts(self, batch_id: int) -> bool:
-        """Whether the entry of a batch is compacted."""
+        """True if the entry of a batch is compacted."""
         return (batch_id + 1) % self.interval == 0
 
     def entry(self, batch_id: int) -> str:
@@ -42,7 +42,7 @@ class Shape:
 
 
 def interval_of(plain: Set[int], compacted: Set[int], conf: int) -> int | None:
-    """At which interval a log was written, when its names fit one; None when they fit none.
+    """Interval at which a log was written, when its names fit one; None when they fit none.
 
     Args:
         plain: Numbers of its single entries.

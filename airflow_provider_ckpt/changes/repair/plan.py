@@ -61,13 +61,13 @@ def plan_repair(
     Args:
         view: The whole checkpoint.
         log: The log as it is.
-        entries: What it gets, the newest batch first.
+        entries: New entries, the newest batch first.
         planned_at_ms: Now, epoch milliseconds.
         outdated: Names of entries that go at last.
-        effects: What becomes of the rows.
-        notes: What each batch gets, and why.
+        effects: Effect on the rows.
+        notes: The share of each batch, and why.
         source: Location of the copy that entries come from, or empty.
-        asked: What was decided about batches.
+        asked: The decisions about batches.
 
     Raises:
         PlanError: The entries are too large for a plan, or something else is where one belongs.
@@ -116,12 +116,12 @@ def _steps(log: SinkLog, entry: NewEntry) -> list[Action]:
 
 
 def effects_of(sink: str, shares: Sequence[Share], behind: str = "") -> tuple[SinkEffect, ...]:
-    """What becomes of the rows of a table: one effect for each that there is, from the best to the worst.
+    """Effects on the rows of a table: each kind of effect once, from the best to the worst.
 
     Args:
         sink: Kind and location.
-        shares: What the batches get.
-        behind: What else there is to say when all is exact.
+        shares: Shares of the batches.
+        behind: The reason to give when all is exact.
     """
     reasons = shares_by_effect([share for share in shares if share.effect != "exact"])
     found = tuple(SinkEffect(sink, effect, reasons[effect], _REMEDY) for effect in EFFECTS if effect in reasons)

@@ -64,7 +64,7 @@ def _roots(sink: Store) -> set[str]:
 
 
 def names_in(sink: Store, statuses: Iterable[SinkFileStatus]) -> set[str]:
-    """What entries name, relative to the output directory. Raises PlanError where they name something else."""
+    """Names of files in entries, relative to the output directory. Raises PlanError for any other name."""
     named: set[str] = set()
     for status in statuses:
         name = next((name for root in _roots(sink) if (name := name_below(root, status)) is not None), None)

@@ -20,7 +20,7 @@ class Executor(InPlace):
         return make_repair_again(self.plan, self.stores)
 
     def lay_ready(self, copies: Sequence[Copy], tick: Tick, *, resuming: bool) -> None:
-        """What comes is in the plan."""
+        """Do nothing: the new content is in the plan."""
 
     def source_of(self, copy: Copy) -> tuple[Store, str]:
         """A repair copies nothing."""

@@ -1,4 +1,4 @@
-"""What a repartition has to leave behind, and whether it has."""
+"""Expected result of a repartition, and the check of it."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from airflow_provider_ckpt.checks import check
 
 
 def problem_after(view: CheckpointView, batch_id: int, partitions: int) -> str | None:
-    """What is wrong with a checkpoint after its repartition, in words; None when it is as it should be.
+    """Problem of a checkpoint after its repartition, in words; None when it is as it should be.
 
     Args:
         view: The checkpoint as it is now, read deeply.
         batch_id: The batch of the repartition.
-        partitions: What was asked for.
+        partitions: The number of partitions that was asked for.
     """
     if (view.latest_planned, view.latest_committed) != (batch_id, batch_id):
         return (

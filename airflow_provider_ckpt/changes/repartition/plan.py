@@ -31,7 +31,7 @@ def plan_repartition(
         view: The whole checkpoint, of which ``require_repartitionable`` has approved.
         partitions: The number.
         planned_at_ms: Now, epoch milliseconds.
-        effect: What becomes of the sink.
+        effect: Effect on the sink.
         sink_log: The log of the file sink.
 
     Raises:

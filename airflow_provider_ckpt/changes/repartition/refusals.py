@@ -1,7 +1,7 @@
-"""What is refused before Spark is asked: what it would refuse itself, too late, and what it would do wrong.
+"""Refusals before Spark is asked: of what it would refuse itself, too late, and of what it would do wrong.
 
-Spark plans the batch of a repartition before it reads the state. Where it then stops, the query does not start any
-more. And the state of an aggregation without grouping keys it puts into a partition that the query never reads.
+Spark plans the batch of a repartition before it reads the state. If it then stops, the query no longer starts. And
+Spark puts the state of an aggregation without grouping keys into a partition that the query never reads.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def require_repartitionable(view: CheckpointView, partitions: int, keyless: Coll
 
     Args:
         view: The whole checkpoint, read deeply; with the log of the file sink where there is one.
-        partitions: What is asked for.
+        partitions: The requested number.
         keyless: Ids of the aggregations without grouping keys, and of those of which nobody can tell.
 
     Raises:

@@ -1,4 +1,4 @@
-"""What the Spark of a repartition is asked, and with which confs: those that the checkpoint was written with.
+"""Request to the Spark of a repartition, with the confs that the checkpoint was written with.
 
 Spark takes the format of the state's file names from the session alone, and compares it with the commit log after it
 has planned the batch: a session with the wrong one leaves a checkpoint that does not start.
@@ -30,7 +30,7 @@ _HINT = "Nothing was done. Leave it out."
 
 
 def what_helps(said: str) -> str:
-    """What to do about a Spark that could not open the checkpoint, by what it said; empty where that is not known."""
+    """Remedy for a Spark that could not open the checkpoint, by its error; empty where that is not known."""
     if not _NO_DRIVER.search(said):
         return ""
     return (
@@ -40,12 +40,12 @@ def what_helps(said: str) -> str:
 
 
 def request_of(view: CheckpointView, kept: int, partitions: int | None, confs: Mapping[str, str]) -> dict[str, Any]:
-    """What is asked of Spark, JSON-ready.
+    """Request to Spark, JSON-ready.
 
     Args:
-        view: The checkpoint, with the entries of the batch ``kept`` and what its operators say of themselves.
+        view: The checkpoint, with the entries of the batch ``kept`` and the metadata of its operators.
         kept: The committed batch whose state is repartitioned.
-        partitions: How many partitions the state will have; None when it has them already and is only read.
+        partitions: Number of partitions that the state will have; None when it has them already and is only read.
         confs: Of the user, for the Spark and what it needs to reach the checkpoint.
 
     Raises:

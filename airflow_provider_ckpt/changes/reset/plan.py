@@ -47,7 +47,7 @@ def plan_reset(
         view: The whole checkpoint; a batch is committed, and its offset entry was read.
         moves: Where each source goes that is moved.
         planned_at_ms: Now, epoch milliseconds.
-        effects: What becomes of the sink.
+        effects: Effect on the sink.
         initials: The initial offsets of sources that keep one in ``sources/N/offsets/0``, as they are, by source id.
         fence: The batch in flight is that of this fence: it stays, and gets the new offsets as well.
     """
@@ -107,10 +107,10 @@ def entry_with(entry: OffsetSeq, offsets: Mapping[str, SourceOffset]) -> OffsetS
 
 
 def moves_of(plan: Plan, view: CheckpointView) -> list[Move]:
-    """What a plan moves in a checkpoint, read from its steps.
+    """Moves of a plan in a checkpoint, read from its steps.
 
     Raises:
-        PlanError: It gives an entry what is no offset entry, or offsets that no reset gives.
+        PlanError: It gives an entry content that is not an offset entry, or offsets that no reset gives.
     """
     steps = {action.name: action for action in plan.actions if isinstance(action, Replace)}
     initials = {

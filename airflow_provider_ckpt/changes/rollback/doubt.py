@@ -1,4 +1,4 @@
-"""Whether the offset entry of the target of a rollback may be another one than its batch ran with."""
+"""Doubts about the offset entry of a rollback's target: it may differ from the one that its batch ran with."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def doubt(batch_id: int, after: CheckpointView, following: OffsetSeq | None) -> 
 
 
 def _is_not_before(entry: OffsetSeq, following: OffsetSeq) -> bool:
-    """Whether an entry is a copy of a later one. A batch that repartitions has the time of the one before it."""
+    """True if an entry is a copy of a later one. A batch that repartitions has the time of the one before it."""
     if entry.metadata is None or following.metadata is None:
         return False
     then = following.metadata.batch_timestamp_ms

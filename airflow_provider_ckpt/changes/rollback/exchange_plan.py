@@ -77,11 +77,11 @@ def plan_exchange(
         backup: The backup; its objects are the restart set of its batch.
         root: Location of the backup root.
         planned_at_ms: Now, epoch milliseconds.
-        effects: What becomes of the sinks.
+        effects: Effects on the sinks.
         sink_log: The log of the file sink, when the batches are to be removed from it as well.
         replaced: Objects of the backup that are in the checkpoint with another content, and give way to it.
         sha256_of: Tells the SHA-256 (hex) of an object of the checkpoint that goes and comes back.
-        closed: Whether the checkpoint is closed around the steps, so that nothing else has to keep Spark from starting.
+        closed: True if the checkpoint is closed around the steps, so that nothing else has to keep Spark from starting.
 
     Raises:
         BatchNotRestorableError: The checkpoint has gone another way than the backup, the sink log cannot be trimmed, or
@@ -117,7 +117,7 @@ def plan_exchange(
 
 
 def require_left_behind(view: CheckpointView, backup: Manifest, replaced: Collection[str]) -> bool:
-    """See that the checkpoint has been at the batch of a backup: it is planned, was purged, or its entry is lost.
+    """Require that the checkpoint has been at the batch of a backup: it is planned, was purged, or its entry is lost.
 
     It is lost when the one before it is that of the backup, and the batch is committed or a later one is planned.
 
@@ -214,11 +214,11 @@ class _Exchange:
         return [] if older is None else deletes_of(self._view.objects, [layout.offset_entry(older)])
 
     def _comes(self, name: str) -> bool:
-        """Whether an object comes from the backup."""
+        """True if an object comes from the backup."""
         return name in self._stored and (name not in self._view.objects or name in self._replaced)
 
     def _swapped(self, units: Iterable[str]) -> list[Action]:
-        """What gives way in each unit, sidecars first, and what comes in its place, in the order of the backup.
+        """Steps for each unit: its removals, sidecars first, then its new objects, in the order of the backup.
 
         A checksum file that the backup does not have would not fit the object that comes.
         """

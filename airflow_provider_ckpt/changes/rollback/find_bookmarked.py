@@ -1,4 +1,4 @@
-"""From a bookmark to the batch that it means, when the checkpoint or a backup still has that very batch."""
+"""Finds the batch that a bookmark means, when the checkpoint or a backup still has that very batch."""
 
 from __future__ import annotations
 

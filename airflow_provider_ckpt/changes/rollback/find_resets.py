@@ -29,7 +29,7 @@ class Resets:
     dropped: tuple[Plan, ...]
 
     def warnings(self) -> Iterator[str]:
-        """What a reader of the plan should know; sentences."""
+        """Warnings for a reader of the plan; sentences."""
         if self.kept is not None:
             yield (
                 f"Batch {self.batch_id + 1} begins where the reset {self.kept.plan_id} has moved the query to, and not "
@@ -67,7 +67,7 @@ def find_resets(stores: Stores, batch_id: int, entry: OffsetSeq) -> Resets:
 
 
 def _is_there(checkpoint: Store, step: Replace) -> bool:
-    """Whether an entry has the content that a reset has given it."""
+    """True if an entry has the content that a reset has given it."""
     try:
         return checkpoint.read_up_to(step.name, step.new_size + 1) == step.data.encode()
     except CheckpointNotFoundError:

@@ -1,4 +1,4 @@
-"""What a rollback loses when input files of the batches that it drops no longer exist."""
+"""Loss of a rollback when input files of the batches that it drops no longer exist."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def plan_rollback(
         view: The whole checkpoint.
         target: The complete restart set of the target batch (see ``restart_set.require``).
         planned_at_ms: Now, epoch milliseconds.
-        effects: What becomes of the sinks (see :mod:`~airflow_provider_ckpt.sinks.change_effects`).
+        effects: Effects on the sinks (see :mod:`~airflow_provider_ckpt.sinks.change_effects`).
         sink_log: The log of the file sink, when the batches are to be removed from it as well.
 
     Raises:
@@ -85,14 +85,14 @@ def rollback_plan(
 
 
 def in_flight_warnings(view: CheckpointView, batch_id: int) -> tuple[str, ...]:
-    """What becomes of a batch that is planned and not committed."""
+    """Warning that a batch which is planned and not committed is dropped."""
     if view.in_flight is None or view.in_flight <= batch_id:
         return ()
     return (f"Batch {view.in_flight} is in flight (planned, not committed); it is dropped too.",)
 
 
 def unknown_warnings(view: CheckpointView) -> tuple[str, ...]:
-    """What becomes of files that nobody here knows, and of checkpoints of other queries."""
+    """Warnings about unknown files, and about checkpoints of other queries."""
     told = []
     if unknown := unknown_names(view):
         told.append(

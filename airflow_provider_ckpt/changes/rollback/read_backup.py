@@ -1,4 +1,4 @@
-"""What a rollback in place takes from a backup, for files that were purged or damaged; and when it must not."""
+"""Objects that a rollback in place takes from a backup, for files that were purged or damaged; and refusals of it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Compared:
     replaced: frozenset[str]
 
     def was_same(self, name: str) -> bool:
-        """Whether an object is that of the backup, or was: then its checksum file still is."""
+        """True if an object is that of the backup, or was: then its checksum file still is."""
         return any(known in self.same for known in (name, *layout.sidecars(name)))
 
 
@@ -70,14 +70,14 @@ def require_same_query(view: CheckpointView, backup: Manifest, compared: Compare
 
 
 def keeps_batch(view: CheckpointView, backup: Manifest, compared: Compared) -> bool:
-    """Whether the checkpoint holds the batch that was backed up, and nothing of it is another file by now."""
+    """True if the checkpoint holds the batch that was backed up, and none of its files was replaced."""
     names = (layout.offset_entry(backup.batch_id), layout.commit_entry(backup.batch_id))
     is_whole = _directories(item.name for item in backup.objects) <= _directories(view.objects)
     return is_whole and not compared.replaced and all(name in view.objects for name in names)
 
 
 def _directories(names: Iterable[str]) -> set[str]:
-    """Of sources and of operators with state, those that have a file that Spark wrote."""
+    """Sources and operators with state that have a file that Spark wrote."""
     unknown = layout.Sidecar | layout.Temporary | layout.Other
     known = (name.split("/") for name in names if not isinstance(layout.parse(name), unknown))
     return {f"{parts[0]}/{parts[1]}" for parts in known if parts[0] in (layout.SOURCES, layout.STATE)}
@@ -111,7 +111,7 @@ def read_restart_set(root: Store, backup: Manifest) -> tuple[CheckpointView, Man
 def require_exchangeable(
     checkpoint: Store, view: CheckpointView, root: Store, backup: Manifest, compared: Compared
 ) -> bool:
-    """See that the files of a backup can take their places, and that they belong to this very place.
+    """Require that the files of a backup can take their places, and that they belong to this very place.
 
     As long as the batch is the one that was backed up, whatever differs is damaged. Else only what cannot be read gives
     way, and whole files that differ are those of another history.
@@ -145,7 +145,7 @@ def require_exchangeable(
 
 
 def _broken(checkpoint: Store, view: CheckpointView, names: Sequence[str]) -> set[str]:
-    """Which of some files are empty, or cannot be read as what they are."""
+    """Those of some files that are empty, or cannot be read as files of their kind."""
     texts = [name for name in names if not isinstance(layout.parse(name), layout.StateFile | layout.StateTable)]
     _, damaged = decode_entries(checkpoint, texts, checkpoint.read)
     state = broken_state_files(view, names, checkpoint.head, checkpoint.chunks)

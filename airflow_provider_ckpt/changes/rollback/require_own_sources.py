@@ -13,7 +13,7 @@ from airflow_provider_ckpt.storage.store import Store
 
 
 def require_own_sources(stores: Stores, batch_id: int, view: CheckpointView) -> None:
-    """See that the sources of the query were not changed after a batch.
+    """Require that the sources of the query were not changed after a batch.
 
     Args:
         stores: Where.
@@ -60,7 +60,7 @@ def _require_alike(batch_id: int, view: CheckpointView) -> None:
 
 
 def _is_there(checkpoint: Store, plan: Plan) -> bool:
-    """Whether the checkpoint has what a change has left, and is not a copy of before that was put in its place."""
+    """True if the checkpoint has the result of a change, and is not an earlier copy that was put in its place."""
     name = layout.offset_entry(plan.batch_id)
     steps = {action.name: action.data for action in plan.actions if isinstance(action, Replace)}
     try:

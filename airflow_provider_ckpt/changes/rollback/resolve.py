@@ -1,4 +1,4 @@
-"""From the target of a rollback to a batch, and to the backups that hold an older one."""
+"""Resolves the target of a rollback to a batch, and finds the backups that hold an older one."""
 
 from __future__ import annotations
 

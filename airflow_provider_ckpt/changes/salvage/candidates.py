@@ -1,4 +1,4 @@
-"""Which batches of a damaged checkpoint are tried, and in which order."""
+"""Batches of a damaged checkpoint to try, in order."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Candidate:
     Args:
         batch_id: The newest committed batch that is kept.
         last: The newest planned batch that is kept: the same, or the one after it, which runs again as it was planned.
-        keeps_state: Whether what the later one has written of the state stays: it was never committed.
+        keeps_state: True if what the later one has written of the state stays: it was never committed.
     """
 
     batch_id: int
@@ -33,7 +33,7 @@ class Candidate:
 
 
 def candidates(view: CheckpointView, broken: Mapping[str, str], others: Iterable[int]) -> Iterator[Candidate]:
-    """What to try, newest batch first; each with the batch after it first, where that alone was planned.
+    """Yield the batches to try, newest first; each with the batch after it first, where that alone was planned.
 
     Args:
         view: The checkpoint, with every text file read.
@@ -66,7 +66,7 @@ def known_commits(view: CheckpointView, broken: Mapping[str, str]) -> dict[str, 
 
 
 def has_each_batch(view: CheckpointView) -> bool:
-    """Whether the logs have entries of batches that follow each other, as all queries write them but async ones.
+    """True if the logs have entries of batches that follow each other, as all queries write them but async ones.
 
     A gap is then a hole: Spark searches for the entry of the very batch before.
     """

@@ -1,4 +1,4 @@
-"""Whether a small text file of a checkpoint is whole: more is asked than Spark asks.
+"""Checks that a small text file of a checkpoint is whole: stricter than Spark.
 
 Spark takes a commit that was cut after its version for one without a watermark, and it does not read the checksum files
 of its logs. Whoever saves a checkpoint after damage must not take either for the truth.
@@ -25,7 +25,7 @@ _CUT = "is cut off: it has no content after the version"
 
 
 def problem_of_entry(entry: Encodable) -> str | None:
-    """What is wrong with an entry that could be decoded, in words that follow its name; None when it is whole."""
+    """Problem of an entry that could be decoded, in words that follow its name; None when it is whole."""
     if isinstance(entry, CommitMetadata) and not entry.encode().rstrip().endswith(b"}"):
         return _CUT
     if isinstance(entry, InitialOffset) and not _is_whole(entry.offset.json):
@@ -41,7 +41,7 @@ def problem_of_entry(entry: Encodable) -> str | None:
 
 
 def _is_whole(text: str) -> bool:
-    """Whether the text of an offset ends as it begins; what is no JSON is its source's own matter."""
+    """True if the text of an offset ends as it begins; text that is not JSON is left to its source."""
     if text[:1] not in ("{", "["):
         return True
     try:
@@ -90,14 +90,14 @@ def _copies(view: CheckpointView) -> dict[str, str]:
 
 
 def _sums_beginning(entry: HadoopChecksum, data: bytes) -> bool:
-    """Whether a checksum file is that of some bytes; one that was cut off sums the first of them."""
+    """True if a checksum file is that of some bytes; one that was cut off sums the first of them."""
     step, count = entry.bytes_per_checksum, len(entry.checksums)
     whole = -(-len(data) // step)
     return count <= whole and entry.matches(data if count == whole else data[: count * step])
 
 
 def sources_differ(entry: OffsetSeq, before: Encodable | None) -> str | None:
-    """Whether two entries beside each other have not the same sources, as when one was cut between two lines."""
+    """Problem if two entries beside each other have different sources, as when one was cut between two lines."""
     if not isinstance(before, OffsetSeq) or len(entry.offsets) == len(before.offsets):
         return None
     return f"has {len(entry.offsets)} sources, and the entry before it has {len(before.offsets)}"
@@ -112,7 +112,7 @@ def commit_again(batch_id: int, entries: Mapping[str, Encodable], is_plain: bool
     Args:
         batch_id: The batch.
         entries: The entries of both logs that are whole, by name.
-        is_plain: Whether commits of the query hold a watermark alone.
+        is_plain: True if commits of the query hold a watermark alone.
     """
     own, following = (entries.get(layout.offset_entry(batch)) for batch in (batch_id, batch_id + 1))
     if not isinstance(own, OffsetSeq) or not isinstance(following, OffsetSeq) or not is_plain:

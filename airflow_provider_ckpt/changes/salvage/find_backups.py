@@ -1,4 +1,4 @@
-"""Which backups are of the history of a damaged checkpoint, and up to which batch both are the same."""
+"""Finds the backups in the history of a damaged checkpoint, and the batch up to which both are the same."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _offset_entries(backup: Manifest) -> Iterator[tuple[int, ManifestObject]]:
 
 
 def _was_same(root: Store, item: ManifestObject, view: CheckpointView) -> bool:
-    """Whether the checksum file of a lost entry is that of the backup's."""
+    """True if the checksum file of a lost entry is that of the backup's."""
     for sidecar in layout.sidecars(item.name):
         summed = view.entries.get(sidecar)
         if isinstance(summed, HadoopChecksum):
@@ -90,7 +90,7 @@ def _was_same(root: Store, item: ManifestObject, view: CheckpointView) -> bool:
 
 
 def is_whole(root: Store, item: ManifestObject) -> bool:
-    """Whether an object of a backup is what was backed up."""
+    """True if an object of a backup is unchanged since the backup."""
     try:
         verify_object(root, item)
     except (BackupCorruptError, CheckpointFormatError):

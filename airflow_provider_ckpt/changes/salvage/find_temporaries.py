@@ -87,7 +87,7 @@ class Temporaries:
         return next((other for other in same if self._store.sha256(other) == self._store.sha256(name)), None)
 
     def _holds_nothing(self, name: str, size: int) -> bool:
-        """Whether a state file says of no key anything: such files are the same for all versions."""
+        """True if a state file names no key: such files are the same for all versions."""
         if self._codec is None or size > state_content.DECOMPRESSED_UP_TO or name.endswith(".zip"):
             return False
         return state_content.holds_nothing(b"".join(self._chunks(name)), self._codec, decompressors())
@@ -110,7 +110,7 @@ class Temporaries:
         return self._problem_of_text(name, target)
 
     def _is_of_another_time(self, name: str, target: str) -> bool:
-        """Whether a batch that ran again under the same number may have left it: such names do not tell."""
+        """True if a batch that ran again under the same number may have left it: such names do not tell."""
         place, batch = layout.parse(target), batch_of(target)
         if batch is None or (isinstance(place, layout.StateFile) and place.unique_id):
             return False
@@ -121,7 +121,7 @@ class Temporaries:
         return then is not None and now is not None and then < now
 
     def _is_late(self, name: str, target: str) -> bool:
-        """Whether the batch cannot have written it; whole versions of a state are written behind the batches."""
+        """True if the batch cannot have written it; whole versions of a state are written after the batches."""
         batch, place = batch_of(target), layout.parse(target)
         if batch is None or (isinstance(place, layout.StateFile) and place.kind in ("snapshot", "zip")):
             return False

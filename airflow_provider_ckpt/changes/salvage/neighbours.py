@@ -1,6 +1,6 @@
-"""Whether a whole file can be that of its batch, by what the entries beside it say.
+"""Checks that a whole file can be that of its batch, by the entries beside it.
 
-A temporary file has the name of its batch from whoever has put it there. Spark takes down the time of each batch,
+A temporary file has the name of its batch from whoever has put it there. Spark records the time of each batch,
 carries the watermark from a commit to the next entry, and puts the number of an entry into each line of a file source's
 log.
 """
@@ -27,7 +27,7 @@ def problem_beside(name: str, entry: Encodable, whole: Mapping[str, Encodable]) 
 
     Args:
         name: The name.
-        entry: What the file says.
+        entry: Content of the file.
         whole: The entries of the checkpoint that are whole, by name.
     """
     place = layout.parse(name)
@@ -69,7 +69,7 @@ def _of_plan(batch_id: int, own: OffsetSeqMetadata, whole: Mapping[str, Encodabl
 
 
 def _is_later(later: OffsetSeqMetadata, earlier: OffsetSeqMetadata) -> bool:
-    """Whether the times of two entries allow their order; a fence takes the time of the batch before it."""
+    """True if the times of two entries allow their order; a fence takes the time of the batch before it."""
     then, now = earlier.batch_timestamp_ms, later.batch_timestamp_ms
     return now > then or now <= 0 or then <= 0 or (later.fence and now == then)
 
@@ -100,7 +100,7 @@ def _of_source_log(place: layout.SourceLogEntry, own: FileSourceLog) -> str | No
 
 @dataclass(frozen=True, slots=True)
 class WriteTimes:
-    """When the entries of a checkpoint were written, as far as they can be relied on.
+    """Times at which the entries of a checkpoint were written, as far as they can be relied on.
 
     Args:
         commits: When the commit of each batch was written, epoch milliseconds; none where the files were copied.
@@ -109,7 +109,7 @@ class WriteTimes:
     commits: Mapping[int, int]
 
     def is_after_commit(self, batch_id: int, stored: StoredObject) -> bool:
-        """Whether a file of a batch was written after its commit, which Spark writes last."""
+        """True if a file of a batch was written after its commit, which Spark writes last."""
         at_ms, commit_ms = stored.modified_ms, self.commits.get(batch_id)
         return at_ms is not None and commit_ms is not None and at_ms >= commit_ms + _GRAIN_MS
 

@@ -1,4 +1,4 @@
-"""What a salvage may put under a name of a checkpoint, and where it comes from."""
+"""Objects that a salvage may put under a name of a checkpoint, and their origins."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Piece:
         sha256: Hex.
         source: The temporary file in the checkpoint, the object relative to the root of the backups, or the file itself
             that another program has written again.
-        identity: What the temporary file must still be.
+        identity: Identity that the temporary file must still have.
         data: The content, where it is known from other entries.
         like: The file with the same content, without any key, by which it is not known of which batch it is; or empty.
     """

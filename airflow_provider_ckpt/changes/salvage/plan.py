@@ -42,10 +42,10 @@ def plan_salvage(
     Args:
         found: The batch.
         planned_at_ms: Now, epoch milliseconds.
-        effects: What becomes of the sinks.
+        effects: Effects on the sinks.
         sink_log: The log of the file sink, when later batches are to be removed from it.
         notes: The report.
-        warnings: What the approver should know.
+        warnings: Sentences that the approver should know.
         backup: Root and id of the backup that pieces come from.
 
     Raises:
@@ -108,7 +108,7 @@ def exchanged(plan: Plan, view: CheckpointView, notes: tuple[str, ...]) -> Plan:
 
 
 def _is_left(name: str, plan: Plan, view: CheckpointView) -> bool:
-    """Whether a file is of a later batch and not of a file: a checksum file alone, or a temporary file."""
+    """True if a file is a remainder of a later batch: a checksum file alone, or a temporary file."""
     main = main_name(name)
     is_alone = name != main and main not in view.objects and main not in plan.writes()
     return (is_alone and _is_later(main, plan.batch_id)) or _is_temporary_of_later(name, plan.batch_id)
@@ -120,7 +120,7 @@ def _is_temporary_of_later(name: str, batch_id: int) -> bool:
 
 
 def _is_as_after_a_crash(found: Assembled, steps: Iterable[Action]) -> bool:
-    """Whether all that would go are entries of source logs that Spark has written ahead, as before each batch."""
+    """True if all that would go are entries of source logs that Spark has written ahead, as before each batch."""
     view, ahead = found.tree.view, dict[str, set[int]]()
     for step in steps:
         place, main = layout.parse(main_name(step.name)), main_name(step.name)
@@ -150,7 +150,7 @@ def _comes(piece: Piece) -> Action:
 
 
 def _goes(found: Assembled, sink_log: SinkLog | None) -> list[Delete]:
-    """What is removed: later batches, newest first, then what is broken or in the way, each once."""
+    """Deletes: later batches, newest first, then objects that are broken or in the way, each once."""
     tree, view = found.tree, found.tree.view
     trims = trimmed_entries(tree.batch_id, sink_log) if sink_log is not None else {}
     actions = [action for action in peel(view, tree.batch_id, trims, sink_log) if not _is_kept(action, found)]
@@ -162,7 +162,7 @@ def _goes(found: Assembled, sink_log: SinkLog | None) -> list[Delete]:
 
 
 def _is_kept(action: Delete, found: Assembled) -> bool:
-    """Whether a file of a later batch stays: it is of the batch that runs again, and Spark finds it so at any crash."""
+    """True if a file of a later batch stays: it is of the batch that runs again, and Spark finds it so at any crash."""
     return action.place == "checkpoint" and action.name in found.after.objects
 
 
@@ -196,6 +196,6 @@ def _sidecars_in_the_way(found: Assembled, name: str) -> Iterable[str]:
 
 
 def _is_later(name: str, batch_id: int) -> bool:
-    """Whether a temporary file is of a later batch, which will be another one under the same number."""
+    """True if a temporary file is of a later batch, which will be another one under the same number."""
     batch = batch_of(name)
     return batch is not None and batch > batch_id

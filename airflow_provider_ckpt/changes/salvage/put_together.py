@@ -145,7 +145,7 @@ class Assembler:
         return still
 
     def _is_damaged(self, sidecar: str, name: str) -> bool:
-        """Whether a checksum file cannot be the one that was written: it is no such file, or was cut off."""
+        """True if a checksum file cannot be the one that was written: it has another format, or was cut off."""
         try:
             checksum = codec.decode(sidecar, self._store.read(sidecar))
         except CheckpointFormatError:
@@ -157,7 +157,7 @@ class Assembler:
         return is_short and checksum.matches(self._store.read_up_to(name, summed))
 
     def _does_without(self, tree: Tree, ways: Ways, problems: Sequence[str]) -> bool:
-        """Whether all that is wrong are schemas without which Spark starts, and writes them again; they then go."""
+        """True if the only problems are schemas without which Spark starts, and writes them again; they then go."""
         broken = {name: reason for name, reason in map(_parts, problems) if name not in tree.pieces}
         places = [layout.parse(name) for name in broken]
         are_schemas = all(isinstance(place, layout.StateSchemaFile) and place.batch_id is None for place in places)
@@ -194,7 +194,7 @@ class Assembler:
     # --- reading -----------------------------------------------------------------------------------------------------
 
     def _entries_of(self, tree: Tree) -> dict[str, Encodable]:
-        """What the text files among the pieces say."""
+        """Entries in the text files among the pieces."""
         return {name: self._entry(piece) for name, piece in tree.pieces.items() if is_text_log(name)}
 
     def _entry(self, piece: Piece) -> Encodable:

@@ -1,4 +1,4 @@
-"""What a salvage tells: the batch, how it was put together, what is lost, and what nobody can judge."""
+"""Report of a salvage: the batch, the origin of its parts, losses, and what nobody can judge."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class Report:
         batch_id: The newest committed batch that is saved.
         reruns_batch: The batch that runs again as it was planned, or None.
         backup_id: The backup that files come from, or empty.
-        pieces: What is put there, by name.
+        pieces: Objects that are put there, by name.
         not_whole: Files of the checkpoint that are damaged, and why.
         not_saved: Why later batches cannot be saved, by batch.
         given_up: The first and the last batch that are given up, or None.
-        not_judged: What nobody can judge; sentences.
+        not_judged: Sentences on what nobody can judge.
     """
 
     batch_id: int
@@ -145,7 +145,7 @@ def given_up_of(found: Assembled, newest: int | None) -> tuple[int, int] | None:
 
 
 def unjudged(found: Assembled) -> tuple[str, ...]:
-    """What nobody can judge from the files; sentences."""
+    """Sentences on what nobody can judge from the files."""
     said = []
     missing = not_checked(found.after)
     if STATE_TABLES in missing:

@@ -30,7 +30,7 @@ def as_it_was(name: str, data: bytes, checksum: HadoopChecksum | None, whole: Ma
 
     Args:
         name: The name of the file: of a log entry, or the query id.
-        data: What it holds now.
+        data: Its present content.
         checksum: The checksum file beside it, where there is one: of the file as it was, or as it is now.
         whole: The entries of the checkpoint that are whole, by name.
     """
@@ -50,12 +50,12 @@ def as_it_was(name: str, data: bytes, checksum: HadoopChecksum | None, whole: Ma
 
 
 def is_text_of_spark(name: str) -> bool:
-    """Whether a name is that of a text file whose form can be undone."""
+    """True if a name is that of a text file whose form can be undone."""
     return isinstance(layout.parse(name), layout.LogEntry | layout.QueryMetadataFile | layout.SourceLogEntry)
 
 
 def _forms(data: bytes, most: int) -> Iterator[str]:
-    """What a text may have been, the least that was changed first."""
+    """Yield possible original texts, the least changed first."""
     plain = _unzipped(data, most)
     try:
         text = _decoded(plain.rstrip(_AT_THE_END) if plain[:2] not in _UTF_16 else plain)

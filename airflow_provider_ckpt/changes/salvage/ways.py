@@ -35,7 +35,7 @@ class Ways:
         return ()
 
     def _instead(self, name: str, tree: Tree) -> list[str]:
-        """What holds what a file holds as well: the compacted entry of a log, a whole version of a state."""
+        """Names that hold the same as a file: the compacted entry of a log, a whole version of a state."""
         place = layout.parse(name.replace("_?.", "_0."))  # of a version whose id nobody knows
         if isinstance(place, layout.SourceLogEntry):
             return [f"{name}{layout.COMPACT}"]
@@ -82,21 +82,21 @@ class InPlace(Ways):
         return {name: self.known[name]} if name in self.known and not tree.own(name) else {}
 
     def piece(self, name: str) -> Piece | None:
-        """See :class:`Ways`."""
+        """The object of the first way, or else that of the backup."""
         return self.temporary(name) or self.known.get(name)
 
     def names(self) -> Iterable[str]:
-        """See :class:`Ways`."""
+        """Names of the first way and of the backup."""
         return self.targets
 
     def problem(self, name: str) -> str:
-        """See :class:`Ways`."""
+        """Reason why the first way has no object for a name."""
         return self.why_not(name)
 
 
 @dataclass(frozen=True)
 class WithBackup(Ways):
-    """Those of the checkpoint, and then one backup of the same history.
+    """Ways of the checkpoint, and then one backup of the same history.
 
     Args:
         first: The ways of the checkpoint itself.
@@ -122,7 +122,7 @@ class WithBackup(Ways):
         return self.pieces(tree, (name for name in mains if not tree.own(name)))
 
     def piece(self, name: str) -> Piece | None:
-        """See :class:`Ways`."""
+        """The object of the first way, or else that of the backup."""
         own = self.first.piece(name)
         if own is not None:
             return own
@@ -132,15 +132,15 @@ class WithBackup(Ways):
         return Piece(name, "backup", item.size, item.sha256, item.stored_at)
 
     def names(self) -> Iterable[str]:
-        """See :class:`Ways`."""
+        """Names of the first way and of the backup."""
         return (*self.first.names(), *(item.name for item in self.backup.objects))
 
     def problem(self, name: str) -> str:
-        """See :class:`Ways`."""
+        """Reason why the first way has no object for a name."""
         return self.first.problem(name)
 
     def _is_same(self, name: str) -> bool:
-        """Whether a file of the backup is that of this checkpoint: what is named by an id is, wherever it is."""
+        """True if a file of the backup is that of this checkpoint; a file named by an id is, wherever it is."""
         place = layout.parse(name)
         match place:
             case layout.StateFile(unique_id=str()) | layout.StateTable():

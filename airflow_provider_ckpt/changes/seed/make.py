@@ -143,13 +143,13 @@ def make_seed(
 
 
 def _is_again(plan: Plan, planned: Callable[..., Plan]) -> bool:
-    """Whether a plan is the same but for what is new each time: the query's id, and the time."""
+    """True if a plan is the same but for what is new each time: the query's id, and the time."""
     again = planned(query_id=plan.query_id, planned_at_ms=plan.planned_at_ms)
     return (again.kind, again.batch_id, again.actions) == (plan.kind, plan.batch_id, plan.actions)
 
 
 def read_markers(sinks: Sinks) -> list[tuple[str, SinkMarker]]:
-    """What each sink remembers, by how it is declared. A table knows nothing of a query id that is new."""
+    """Read each sink's memory, by its declaration. A table knows nothing of a query id that is new."""
     found = []
     for sink, store in sinks:
         store = store if sink.directory else None

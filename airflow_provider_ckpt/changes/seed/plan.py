@@ -65,7 +65,7 @@ def new_confs() -> dict[str, str]:
 
 
 def require_positions(offsets: Sequence[tuple[str, SourceOffset]], types: Mapping[str, str], version: int) -> None:
-    """See that an offset is a position for each source.
+    """Require that an offset is a position for each source.
 
     Raises:
         PlanError: A source is not declared, its type keeps more than an offset, or the ids make no sense.
@@ -120,7 +120,7 @@ def committed_batch(markers: Iterable[SinkMarker], used: int = 0, after: int = 0
     """The batch that the new checkpoint has committed: no sink has seen a later one.
 
     Args:
-        markers: What the sinks remember.
+        markers: Memory of the sinks.
         used: The newest batch id of the checkpoint that the positions come from; a file sink knows better what it has.
         after: The batch after which the query has to begin at least.
 
@@ -193,10 +193,10 @@ def plan_seed(
 
 
 def seed_effect(marker: SinkMarker, batch_id: int, read_to: int | None, newest: int | None) -> SinkEffect:
-    """What a sink makes of the query that begins after a batch at given positions.
+    """Effect on a sink of a query that begins after a batch at given positions.
 
     Args:
-        marker: What the sink remembers.
+        marker: The sink's memory.
         batch_id: The newest batch that the new checkpoint has committed; no sink has seen a later one.
         read_to: The batch of another checkpoint at whose end the query begins; None for positions that were given.
         newest: The newest batch that is planned there.

@@ -40,10 +40,10 @@ def write_seed(
     """Carry out a seed. Killed at any point, the same plan completes it.
 
     Args:
-        plan: What to do.
+        plan: The plan to carry out.
         target: Where to.
         by: Who does it, for the history of the new checkpoint; when nobody says, nothing is recorded.
-        asked: What was asked for, as for :func:`~airflow_provider_ckpt.change.apply.apply`.
+        asked: The request, as for :func:`~airflow_provider_ckpt.change.apply.apply`.
         on_step: Called after each file.
         accept_sink: Sink effects that are accepted, by name: ``duplicated``, ``unknown``.
         approved_by: Who has approved the plan, for the history; empty for ``by``.
@@ -103,7 +103,7 @@ def write_seed(
 
 
 def _require_seed(plan: Plan, target: Store) -> None:
-    """See that a plan writes a new checkpoint to this place, and nothing else."""
+    """Require that a plan writes a new checkpoint to this place, and nothing else."""
     if plan.kind != "seed":
         raise PlanError(f"this is the plan of a {plan.kind}, not of a seed.", location=target.location)
     require_own_place(plan, Stores(target))

@@ -1,1 +1,1 @@
-"""What the sources of the next query continue: sources added, dropped, moved, copied, named, and names taken away."""
+"""Changes of the sources of the next query: added, dropped, moved, copied, named, and names taken away."""

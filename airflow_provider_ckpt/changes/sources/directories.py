@@ -1,8 +1,8 @@
-"""What the sources keep below ``sources/``, moved to the directories of the sources that continue them.
+"""Files that the sources keep below ``sources/``, moved to the directories of the sources that continue them.
 
-A file source keeps the log of its files there, Kafka and the rate source where they began, Iceberg the same, Auto
-Loader a database: everything is moved as it is, checksum files included, whatever it is. What a source leaves behind
-that nobody continues goes, for the next source of that name would take it for its own.
+A file source keeps the log of its files there, Kafka, Iceberg and the rate source where they began, Auto Loader a
+database: everything is moved as it is, checksum files included. Files of a source that nobody continues go, because the
+next source of that name would take them for its own.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Sum = tuple[int, str]
 
 
 def wanted(objects: Mapping[str, StoredObject], change: SourceChange) -> dict[str, str]:
-    """What the directories of the next query's sources will hold: by name, the object that it is now."""
+    """Contents of the directories of the next query's sources: by name, the object that it is now."""
     found: dict[str, str] = {}
     for new, old in change.continued:
         if old is None:
@@ -49,7 +49,7 @@ def moves(
 
     Args:
         objects: The listing of the checkpoint.
-        change: What each source continues.
+        change: The source that each new source continues.
         sums: Of each object of :func:`to_sum`.
     """
     coming = wanted(objects, change)
@@ -90,7 +90,7 @@ def _is_there(name: str, origin: str, objects: Mapping[str, StoredObject], sums:
 
 
 def _below(objects: Mapping[str, StoredObject], source_id: str) -> Iterator[str]:
-    """What a source keeps; not what a writer has left that was killed, which nobody reads."""
+    """Files of a source, without the rest of a killed write, which nobody reads."""
     directory = _directory(source_id)
     return (
         name for name in objects if name.startswith(directory) and not isinstance(layout.parse(name), layout.Temporary)

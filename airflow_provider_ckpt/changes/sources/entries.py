@@ -27,7 +27,7 @@ def ids_of(entries: Iterable[OffsetSeq]) -> tuple[str, ...]:
 
 
 def require_known(entries: Sequence[tuple[int, OffsetSeq]], location: str) -> None:
-    """See that entries are such as this package knows to change. Raises PlanError.
+    """Require that entries are such as this package knows to change. Raises PlanError.
 
     Args:
         entries: Batch ids and their entries, the newest first.
@@ -65,7 +65,7 @@ def _is_named(entry: OffsetSeq) -> bool:
 
 
 def require_complete(change: SourceChange, ids: Sequence[str], location: str) -> None:
-    """See that a change says what becomes of every source of the checkpoint, and of no other. Raises PlanError."""
+    """Require that a change says what becomes of every source of the checkpoint, and of no other. Raises PlanError."""
     said = {*filter(None, (old for _, old in change.continued)), *change.dropped}
     has = f"the sources of the checkpoint are {', '.join(ids) or 'none'}"
     problem, hint = "", f"Nothing was done. To see them: ckpt sources {quote(location)}"
@@ -97,7 +97,7 @@ def changed_entry(entry: OffsetSeq, change: SourceChange, version: int, name: st
 
     Args:
         entry: As it is; :func:`require_known` has seen it.
-        change: What each source continues.
+        change: The source that each new source continues.
         version: That the entry will have.
         name: Its name, for errors.
     """

@@ -38,7 +38,7 @@ def batches_read(view: CheckpointView) -> tuple[int, ...]:
 
 
 def entries_read(view: CheckpointView) -> list[tuple[int, OffsetSeq]]:
-    """Those entries, newest first. Raises CheckpointFormatError for one that is damaged."""
+    """Entries that a change reads, newest first. Raises CheckpointFormatError for one that is damaged."""
     return [(batch_id, view.offset_seq(batch_id)) for batch_id in batches_read(view)]
 
 
@@ -54,11 +54,11 @@ def plan_change(
 
     Args:
         view: The whole checkpoint, with the entries of :func:`batches_read`.
-        change: What each source continues; nothing speaks against it.
+        change: The source that each new source continues; nothing contradicts it.
         sums: Of the objects of ``directories.to_sum``.
         planned_at_ms: Now, epoch milliseconds.
-        effects: What becomes of the sink.
-        operators: What has state.
+        effects: Effect on the sink.
+        operators: The operators with state.
     """
     entries = entries_read(view)
     going, coming = moves(view.objects, change, sums)
@@ -125,7 +125,7 @@ def _warnings(
 
 
 def _next_query(change: SourceChange) -> str:
-    """What the query that is started next has to be."""
+    """Requirements on the query that is started next."""
     sources = [f"{new} (new)" if old is None else f"{new} (what {old} was)" for new, old in change.continued]
     if not change.named:
         return (
@@ -151,7 +151,7 @@ def _about_state(view: CheckpointView, change: SourceChange, operators: Operator
 
 
 def _watermark_ms(view: CheckpointView) -> int:
-    """With which the next batch runs: Spark takes the greater one of the two logs."""
+    """Watermark of the next batch: Spark takes the greater one of the two logs."""
     commit = view.entries.get(layout.commit_entry(view.latest_committed or 0))
     coming_ms = commit.next_batch_watermark_ms if isinstance(commit, CommitMetadata) else 0
     return max(view.watermark_ms or 0, coming_ms)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """What sources a checkpoint has.
+    """Sources of a checkpoint.
 
     Args:
         view: The checkpoint.
@@ -61,7 +61,7 @@ def read_sources(store: Store) -> Sources:
 
 
 def _type_of(newest: OffsetSeq | None, source_id: str, files: frozenset[str]) -> str | None:
-    """What a file says of the type of a source; None where none does."""
+    """Type of a source, if a file tells it; None otherwise."""
     known = newest.metadata.sources.get(source_id) if newest is not None and newest.metadata is not None else None
     if known is not None and known.provider_name:
         return known.provider_name

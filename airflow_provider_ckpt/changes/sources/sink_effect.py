@@ -1,4 +1,4 @@
-"""What a change of sources does to the sink: nothing, unless a batch is in flight that has other rows by then."""
+"""Effect of a change of sources on the sink: none, unless a batch is in flight that then has other rows."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def effect_of(view: CheckpointView, change: SourceChange, marker: SinkMarker, *,
 
     Args:
         view: The checkpoint, with the entries that a restart reads.
-        change: What each source continues.
-        marker: What the sink remembers.
-        real_time: Whether the query runs in real-time mode.
+        change: The source that each new source continues.
+        marker: Memory of the sink.
+        real_time: True if the query runs in real-time mode.
     """
     batch = view.in_flight
     if batch is None:

@@ -1,4 +1,4 @@
-"""Whether the state of a query stays with its operators when the sources change.
+"""Checks that the state of a query stays with its operators when the sources change.
 
 Spark numbers stateful operators by their place in the plan, and finds the state of each by its number alone. Which
 operator reads which source is in no file. So a change is allowed where no operator can come to the state of another
@@ -26,8 +26,8 @@ class Operators:
 
     Args:
         count: How many have state.
-        names: What Spark calls them, by operator id; None where one of them does not say (before Spark 4.0).
-        joins: Whether one of them is a join of two streams, or may be.
+        names: Spark's names of them, by operator id; None where one of them does not say (before Spark 4.0).
+        joins: True if one of them is a join of two streams, or may be.
     """
 
     count: int = 0
@@ -36,7 +36,7 @@ class Operators:
 
     @property
     def text(self) -> str:
-        """In words."""
+        """The operators in words."""
         return ", ".join(self.names) if self.names else f"{self.count} of which no file tells the names"
 
 
@@ -45,12 +45,12 @@ STATELESS = Operators()
 
 
 def require_kept_state(change: SourceChange, ids: tuple[str, ...], operators: Operators, location: str) -> None:
-    """See that every operator of the next query finds its own state. Raises PlanError, which says why it may not.
+    """Require that every operator of the next query finds its own state. Raises PlanError, which says why it may not.
 
     Args:
-        change: What each source continues.
+        change: The source that each new source continues.
         ids: The sources of the checkpoint.
-        operators: What has state.
+        operators: The operators with state.
         location: Of the checkpoint.
     """
     if not operators.count:
@@ -61,7 +61,7 @@ def require_kept_state(change: SourceChange, ids: tuple[str, ...], operators: Op
 
 
 def _other_operators(change: SourceChange, operators: Operators) -> str:
-    """What is wrong with the operators that were said."""
+    """Problem of the declared operators."""
     if change.operators is None:
         return ""
     if operators.names is None:
@@ -98,7 +98,7 @@ def _shifted(change: SourceChange, ids: tuple[str, ...], operators: Operators) -
 
 
 def _only_names(change: SourceChange, ids: tuple[str, ...]) -> bool:
-    """Whether the plan of the query stays as it is, and its sources are called otherwise at most."""
+    """True if the plan of the query stays as it is, and only names of its sources change, if anything."""
     olds = [old for _, old in change.continued]
     if change.dropped or None in olds or sorted(filter(None, olds)) != sorted(ids):
         return False
@@ -107,7 +107,7 @@ def _only_names(change: SourceChange, ids: tuple[str, ...]) -> bool:
 
 
 def _keeps_order(change: SourceChange, ids: tuple[str, ...]) -> bool:
-    """Whether the sources that go on come in the order in which they were; names have none that a file tells."""
+    """True if the sources that go on come in the order in which they were; names have none that a file tells."""
     if change.named:
         return not any(new in ids and new != old for new, old in change.continued)
     olds = [old for _, old in change.continued if old is not None]
