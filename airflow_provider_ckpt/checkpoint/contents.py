@@ -45,8 +45,8 @@ class Contents:
     """The objects of a checkpoint that a restart after a batch is not known to need.
 
     Args:
-        unknown: What is kept all the same, in the order of names, sidecars after their objects.
-        left_out: What a backup leaves out, by name, and why.
+        unknown: Unknown files that are kept, in the order of names, sidecars after their objects.
+        left_out: Files that a backup leaves out, by name, and why.
     """
 
     unknown: tuple[str, ...]
@@ -73,7 +73,7 @@ def contents(
         view: The whole checkpoint, with the offset log entry of the batch.
         batch_id: The committed batch.
         needed: The names of its restart set.
-        can_hold: Whether the copy can have an object of a name.
+        can_hold: Tells if the copy can have an object of a name.
     """
     needed, judge = frozenset(needed), _Judge(view, batch_id)
     directories = {parent for name in view.objects for parent in parents(name)}

@@ -23,7 +23,7 @@ class Flow:
 
     Args:
         storage: URI of the storage of the pipeline.
-        parts: What names the target: catalog, database and table, or a sink.
+        parts: Names of the target: catalog, database and table, or a sink.
         name: Of the flow.
         version: Its number.
     """

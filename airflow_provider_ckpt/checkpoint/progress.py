@@ -53,7 +53,7 @@ class Progress:
 
     @property
     def committed_at_ms(self) -> int | None:
-        """When the batch was committed, by the clock of the storage, epoch milliseconds."""
+        """Time at which the batch was committed, by the clock of the storage, epoch milliseconds."""
         return None if self.batch_id is None else self.commits.get(self.batch_id)
 
     @property
@@ -128,7 +128,7 @@ class SourceAdvance(NamedTuple):
     problem: str | None = None
 
     def to_dict(self) -> SourceAdvanceFields:
-        """As ``ckpt log`` and ``ckpt diff`` print it."""
+        """JSON-ready, as ``ckpt log`` and ``ckpt diff`` print it."""
         return {
             "source_id": self.source_id,
             "source_type": self.source_type,

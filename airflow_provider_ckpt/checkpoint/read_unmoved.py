@@ -22,7 +22,7 @@ def read_unmoved(read: Callable[[], Result], *places: Store | None) -> Result:
 
     Args:
         read: Does both; it changes nothing.
-        places: What it reads of: the checkpoint, and the sink of its query.
+        places: The places that it reads: the checkpoint, and the sink of its query.
 
     Raises:
         CheckpointMovedError: A file had gone at every try.

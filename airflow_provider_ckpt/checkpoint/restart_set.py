@@ -34,11 +34,11 @@ class RestartSet:
     Args:
         batch_id: The committed batch that Spark would go on from.
         names: In the order in which to copy them.
-        missing: What is not there, in words; empty when the batch can be restored.
-        repaired: What is broken, in words, of snapshots that an older one and the changes since then make up for.
-        unknown: What nobody can judge from the files, in words.
+        missing: Missing files, in words; empty when the batch can be restored.
+        repaired: Broken files, in words, of snapshots that an older one and the changes since then make up for.
+        unknown: Parts that nobody can judge from the files, in words.
         single: Ids of the operators that have one partition whatever the shuffle partitions are.
-        committed: Whether the batch has to be committed.
+        committed: True if the batch has to be committed.
     """
 
     batch_id: int

@@ -27,7 +27,7 @@ class SinkCommit:
     Args:
         version: How the format names the state after it: table version, snapshot id, instant.
         batch_id: The batch of the query that it holds; None for what others wrote, and for maintenance.
-        operation: What the format calls it.
+        operation: The format's name of it.
     """
 
     version: str

@@ -36,8 +36,8 @@ class OnceOnlyConf:
     Args:
         key: Its key in the offset log.
         since: The first Spark that persists it.
-        default: What an unset session has.
-        when_absent: What a restart sets when the log lacks it; None when the session's value stays.
+        default: Value in an unset session.
+        when_absent: Value that a restart sets when the log lacks it; None when the session's value stays.
     """
 
     key: str

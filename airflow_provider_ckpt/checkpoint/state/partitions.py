@@ -1,4 +1,4 @@
-"""In which partitions a stateful operator has state.
+"""Partitions in which a stateful operator has state.
 
 Most operators have state in every one of the shuffle partitions, empty or not. An aggregation without grouping keys and
 a limit on the whole stream have it in partition 0 alone, and no file says so in as many words: the operator metadata
@@ -47,7 +47,7 @@ class Partitions:
 
     Args:
         ids: Those that are to have state; of lost ones in a row the first means all.
-        single: Whether the operator has one partition whatever the shuffle partitions are; None if nobody can tell.
+        single: True if the operator has one partition whatever the shuffle partitions are; None if nobody can tell.
         lost: Those that have no state file at all.
     """
 
@@ -70,7 +70,7 @@ def partitions_of(
         operator_id: The operator.
         seen: Partitions that have a state file.
         shuffle_partitions: The number in the log; None when it has none.
-        name: What Spark calls the operator; None where it did not write that (before Spark 4.0), or it cannot be read.
+        name: Spark's name of the operator; None where it did not write that (before Spark 4.0), or it cannot be read.
     """
     opened = frozenset(seen)
     if shuffle_partitions is not None:
