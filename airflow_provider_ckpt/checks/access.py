@@ -58,7 +58,7 @@ def closed_to_the_query(view: CheckpointView) -> Iterator[Finding]:
 
 
 def _is_uniform(view: CheckpointView) -> bool:
-    """Whether all files have the same owner, group and mode, and all directories: then there is nothing to compare."""
+    """True if all files have the same owner, group and mode, and all directories: then there is nothing to compare."""
     files = {stored.access for stored in view.objects.values()}
     files.update(stored.access for _, stored in _sink_objects(view))
     return len(files - {None}) <= 1 and len({*view.directories.values()}) <= 1
@@ -86,5 +86,5 @@ def _sink_objects(view: CheckpointView) -> Iterator[tuple[str, StoredObject]]:
 
 
 def _is_read(name: str) -> bool:
-    """Whether a restart may read it: neither what a killed write has left nor what Spark does not know."""
+    """True if a restart may read it: not the rest of a killed write, nor a file that Spark does not know."""
     return not isinstance(layout.parse(main_name(name)), layout.Temporary | layout.Other)

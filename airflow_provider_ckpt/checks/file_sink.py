@@ -80,7 +80,7 @@ def _skipped_uncomputed(view: CheckpointView) -> tuple[int, Remedy]:
 
 
 def _lost_with(view: CheckpointView, latest: int) -> str:
-    """What a query loses when its sink skips batches that were not written by it as it is now."""
+    """Loss of a query whose sink skips batches that the query, as it is now, has not written."""
     rows = "so new rows in them are lost"
     if not view.stateful or _skipped_uncomputed(view)[0] < latest:
         return rows
@@ -113,7 +113,7 @@ def behind(view: CheckpointView) -> Iterator[Finding]:
 
 
 def _then(view: CheckpointView, sink: SinkLog) -> str:
-    """What comes of entries that the newest batches do not have, when the query goes on."""
+    """Later effect of entries that the newest batches do not have, when the query goes on."""
     if sink.latest is None:
         return ""
     first = sink.latest + 1

@@ -1,4 +1,4 @@
-"""What a rule found: stable codes, severities, and where each rule is explained."""
+"""Findings of rules: stable codes, severities, and the page that explains each rule."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ class Finding:
     Args:
         code: Stable, ``CKPT`` and three digits.
         severity: How bad.
-        message: What, in one sentence.
+        message: The problem, in one sentence.
         batch_id: The batch concerned, or None.
         name: The file concerned, or None.
-        hint: What to do, in words.
-        spark_error: What a restart stops with because of it: Spark's error condition, or the simple name of the
+        hint: The remedy, in words.
+        spark_error: Error with which a restart stops because of it: Spark's error condition, or the simple name of the
             innermost Java exception; None when Spark goes on.
-        commands: What does it, as it is typed: each shows its plan, and changes nothing without ``--execute``.
+        commands: As they are typed: each shows its plan, and changes nothing without ``--execute``.
     """
 
     code: str
@@ -42,7 +42,7 @@ class Finding:
 
     @property
     def advice(self) -> str | None:
-        """What to do, with the commands, for people."""
+        """Remedy with its commands, for people."""
         if not self.commands:
             return self.hint
         shows = "This command shows its plan" if len(self.commands) == 1 else "Each of these commands shows its plan"

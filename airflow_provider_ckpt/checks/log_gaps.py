@@ -116,7 +116,7 @@ def stray_entry(view: CheckpointView) -> Iterator[Finding]:
 
 
 def _take_out(view: CheckpointView, name: str, number: int) -> Remedy:
-    """What takes a stray copy out; salvage keeps a batch that is committed, so a copy of a commit is taken by hand."""
+    """Remedy for a stray copy; salvage keeps a batch that is committed, so a copy of a commit is removed by hand."""
     never = "Async progress tracking would accept the gap and leave the copy."
     if view.in_flight is None:
         commit = layout.commit_entry(number)

@@ -99,7 +99,7 @@ def damaged_entries(view: CheckpointView) -> Iterator[Finding]:
 
 
 def damaged_entry(view: CheckpointView, name: str, *, stops: bool) -> Finding:
-    """What is wrong with one file of ``view.damaged``; ``stops`` says whether a restart reads it."""
+    """Finding on one file of ``view.damaged``; ``stops`` says if a restart reads it."""
     error, place = view.damaged[name], layout.parse(name)
     batch_id = place.batch_id if isinstance(place, layout.LogEntry) else None
     code = "CKPT102"
@@ -215,7 +215,7 @@ def lines_of_no_source(view: CheckpointView) -> Iterator[Finding]:
 
 
 def empty_line(view: CheckpointView, batch_id: int, entry: OffsetSeq, *, stops: bool) -> Finding:
-    """What is to be said of one entry with lines that are empty; ``stops`` says whether a restart reads it."""
+    """Finding on one entry with empty lines; ``stops`` says if a restart reads it."""
     empty, known = entry.empty_lines, len(entry.offsets) - len(entry.empty_lines)
     name = layout.offset_entry(batch_id)
     at_end = empty[0] == known + 3

@@ -29,6 +29,6 @@ def why_waiting(view: CheckpointView) -> str | None:
 
 
 def reads_nothing_between(now: CheckpointView, after: CheckpointView) -> bool:
-    """Whether the batches that a change drops have read no data, as far as the two newest entries tell."""
+    """True if the batches that a change drops have read no data, judged by the two newest entries."""
     newest, kept = newest_entry(now), newest_entry(after)
     return newest is not None and kept is not None and dict(newest.offsets) == dict(kept.offsets)

@@ -1,4 +1,4 @@
-"""What mends a checkpoint, for a finding: what to do in words, and the commands that do it.
+"""Remedies for a finding: what to do in words, and the commands that do it.
 
 A rule chooses by what it has found, and passes it on: ``Finding(…, **from_backup(view, "the entry"))``.
 """
@@ -23,7 +23,7 @@ NEW_LOCATION = "start the query with a new checkpoint location"
 
 
 class Remedy(TypedDict):
-    """What to do about a finding: the fields of it that say so."""
+    """Remedy for a finding: the fields of the finding that hold it."""
 
     hint: str
     commands: tuple[str, ...]
@@ -34,9 +34,9 @@ def from_backup(view: CheckpointView, what: str, *, why: str = "", otherwise: st
 
     Args:
         view: The checkpoint.
-        what: What is taken, such as ``the entry``.
+        what: The object that is taken, such as ``the entry``.
         why: A sentence before.
-        otherwise: What can be done instead.
+        otherwise: The alternative.
     """
     hint = f"Restore {what} from a backup (ckpt backups ROOT lists the IDs)" + (
         f", or {otherwise}." if otherwise else "."

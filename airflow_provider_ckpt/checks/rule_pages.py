@@ -14,7 +14,7 @@ _SECTION = re.compile(r"^## (CKPT\d{3})\n\n(.*?)(?=^#|\Z)", re.MULTILINE | re.DO
 
 @cache
 def texts() -> Mapping[str, str]:
-    """What each rule means, why Spark behaves so, and what to do: Markdown by code, in the order of the page."""
+    """Meaning, cause in Spark and remedy of each rule: Markdown by code, in the order of the page."""
     page = files("airflow_provider_ckpt.checks").joinpath("rules.md").read_text(encoding="utf-8")
     return {code: body.strip() for code, body in _SECTION.findall(page)}
 

@@ -44,7 +44,7 @@ def names_of_no_version(view: CheckpointView) -> Iterator[Finding]:
 
 
 def _is_unreadable(view: CheckpointView) -> bool:
-    """Whether the newest commit is there and does not say whether names have ids."""
+    """True if the newest commit exists but does not say if names have ids."""
     return view.latest_committed is not None and layout.commit_entry(view.latest_committed) in view.damaged
 
 
@@ -61,7 +61,7 @@ def _in_stores(view: CheckpointView, ending: str) -> Iterator[str]:
 
 
 def _is_version(stem: str, ending: str, loaded: int, *, has_ids: bool) -> bool:
-    """Whether Spark reads the name, and finds the file again by the number that it has read.
+    """True if Spark reads the name, and finds the file again by the number that it has read.
 
     The zips of RocksDB are searched for by numbers that it works out; of snapshots it opens the newest one that it
     sees, up to the version that it loads. Where names have ids, it passes over those that are not of two parts.
