@@ -60,7 +60,7 @@ def _absolute(param: click.Parameter | None, word: str) -> str:
 
 
 def named_by(param: click.Parameter) -> Callable[[str], str] | None:
-    """What makes the words of a parameter absolute; None for one that names no place."""
+    """Function that makes the words of a parameter absolute; None for a parameter that names no place."""
     if isinstance(param.type, click.Path) or (isinstance(param, click.Argument) and param.name in _ARGUMENTS):
         return absolute_location
     if KAFKA_OPTIONS & {*param.opts}:

@@ -1,4 +1,4 @@
-"""What an assistant gets of a document: bounded, without secrets, and with every hidden character spelled out."""
+"""Answers for an assistant: documents that are bounded, without secrets, and with hidden characters spelled out."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BOUNDS = ((2_000, 20_000), (500, 4_000), (100, 2_000), (20, 1_000), (5, 500), (
 
 
 class Shortened(TypedDict):
-    """What of a document was left out."""
+    """Parts of a document that were left out."""
 
     at: Annotated[str, "where in the document, such as `batches.3.sources`"]
     kept: Annotated[int, "number of items or characters that are there"]
@@ -30,7 +30,7 @@ def bounded(document: Any, secrets: Sequence[str] = (), most: int = MOST_CHARACT
     """A document as an assistant gets it, and what was left out: the ends of long lists, objects and texts.
 
     Args:
-        document: What a command prints with ``--json``.
+        document: The document that a command prints with ``--json``.
         secrets: Texts that must not appear.
         most: Characters of the answer as JSON.
     """

@@ -86,7 +86,7 @@ def _require_judged(locations: Sequence[str], sources: Mapping[str, Source]) -> 
 def _compared(
     view: CheckpointView, store: Store, sources: Mapping[str, Source], open_store: Callable[[str], Store]
 ) -> TableLosses:
-    """What the sources say, compared with what the query has read of them."""
+    """Findings of the sources, compared with what the query has read of them."""
     from airflow_provider_ckpt.clock import now_ms
     from airflow_provider_ckpt.sources.judge_tables import judge_tables
     from airflow_provider_ckpt.sources.open_end import Access

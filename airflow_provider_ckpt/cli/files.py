@@ -52,7 +52,7 @@ def require_outside(option: str, path: Path, stores: Iterable[Store | None] = ()
     """Raise a usage error for a file that would be written into a checkpoint, the log of a sink, or backups.
 
     Args:
-        option: What names the file.
+        option: Option that names the file.
         path: The file.
         stores: Places in which no file is written either, whatever they are like.
     """

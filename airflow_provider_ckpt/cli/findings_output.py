@@ -1,4 +1,4 @@
-"""What the commands that judge a checkpoint print and write, and their exit codes."""
+"""Output and exit codes of the commands that judge a checkpoint."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 
 @dataclass(frozen=True, slots=True)
 class Outputs:
-    """What the command line asks for.
+    """Outputs that the command line asks for.
 
     Args:
         document: ``text``, ``json``, ``junit`` or ``sarif``.
         path: The file that the document goes to; stdout when None.
-        baseline: What has been accepted; None without a baseline.
-        accept_to: The baseline file to write, and what it says now; None when none is to be written.
+        baseline: The accepted findings; None without a baseline.
+        accept_to: The baseline file to write, and its present content; None when none is to be written.
     """
 
     document: str
@@ -144,7 +144,7 @@ def judging(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def judge(location: str, storage_options: Iterable[str], evaluate: Callable[[Store], Judged]) -> Judged:
-    """What an evaluation of a checkpoint finds; an error when it cannot be read."""
+    """Evaluate a checkpoint; the judgement is an error when it cannot be read."""
     place = location
     try:
         store = open_store(location, storage_options)

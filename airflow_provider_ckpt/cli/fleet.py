@@ -194,7 +194,7 @@ def fleet(
 def _index_writer(
     index: str | None, stores: Sequence[Store], backup_roots: tuple[str, ...], storage_options: tuple[str, ...]
 ) -> IndexWriter | None:
-    """What writes the index; None when none is wanted."""
+    """Make the writer of the index; None when none is wanted."""
     if index is None:
         if backup_roots:
             raise click.UsageError("--backups needs --index URL: the index says when each query was backed up")
@@ -217,7 +217,7 @@ def _deploy(spark_version: str | None, confs: tuple[str, ...]) -> DeploySpec | N
 def _positions(
     said: dict[str, Any], remembered: TopicMemory, opened: Callable[[str], Store], *, ages: bool
 ) -> FleetPositions | None:
-    """What asks the sources; None when none is declared. Raises click.UsageError."""
+    """Make the reader of source positions; None when no source is declared. Raises click.UsageError."""
     asked = asked_sources(**said)
     if asked is None:
         if ages:

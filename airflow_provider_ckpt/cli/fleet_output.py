@@ -1,4 +1,4 @@
-"""What the command fleet shows: rows and what they add up to, also of a search that was interrupted."""
+"""Output of the command fleet: rows and their totals, also for a search that was interrupted."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Summary:
-    """What the rows add up to: checkpoints, how many of them with what at worst, and what could not be read.
+    """Totals of the rows: checkpoints, how many have which worst finding, and how many could not be read.
 
     ``decision`` is that of a gate on all of them, the worst; None without a deploy. ``is_complete`` is whether all of
     them were checked, and ``last`` the location of the last one when not.
@@ -60,7 +60,7 @@ class Summary:
 
     @property
     def failed(self) -> bool:
-        """Whether the answer is no."""
+        """True if the answer is no."""
         return bool(self.errors or self.blocked or self.unreadable or self.sources_unreadable)
 
     def add(self, row: FleetRow) -> None:

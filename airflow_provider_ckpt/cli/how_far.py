@@ -1,4 +1,4 @@
-"""What a command says now and then while it reads for long, so that nobody takes it for one that hangs."""
+"""Progress messages of a command that reads for long, so that nobody believes that it hangs."""
 
 from __future__ import annotations
 

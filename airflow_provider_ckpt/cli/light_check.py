@@ -1,4 +1,4 @@
-"""What the rules say of a checkpoint of which little was read: for the commands that people call first."""
+"""Judgement of the rules on a checkpoint of which little was read: for the commands that people call first."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MOST_CODES = 3
 
 
 def light_check(view: CheckpointView) -> LightCheckFields:
-    """What the rules found in what was read, and what they did not judge."""
+    """Findings of the rules on the files that were read, and names of what they did not judge."""
     findings = check(view)
     counts = Counter(finding.severity for finding in findings)
     return {

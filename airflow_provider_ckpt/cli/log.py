@@ -112,7 +112,7 @@ def log(
 
 
 def _checked(store: Store) -> LightCheckFields | None:
-    """What the rules say of the newest entries; None when they went while they were read."""
+    """Findings of the rules on the newest entries; None when these went while they were read."""
     try:
         return light_check(observe(store))
     except CheckpointMovedError:

@@ -76,7 +76,7 @@ class _StrictTool(Tool):
 
 
 def complaints(errors: Iterable[Mapping[str, Any]]) -> list[str]:
-    """What is wrong with arguments, each once, from the errors that pydantic tells of them."""
+    """Sentences on wrong arguments, each once, from the errors of pydantic."""
     said: dict[str, list[str]] = {}
     for error in errors:
         name = _place(error["loc"])

@@ -54,7 +54,7 @@ class Whole(click.IntRange):
         return int(super().convert(value, param, ctx))
 
     def _describe_range(self) -> str:
-        """What the help shows; nothing where there are no bounds."""
+        """Range that the help shows; empty where there are no bounds."""
         return "" if self.min is None and self.max is None else super()._describe_range()
 
 
@@ -95,7 +95,7 @@ def examples(*lines: str, also: str = "") -> str:
 
 
 def directories(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """What a shell completes a location with: directories of this machine, and nothing where it is a URI."""
+    """Shell completions of a location: directories of this machine, and none where it is a URI."""
     from click.shell_completion import CompletionItem
 
     return [] if "://" in incomplete else [CompletionItem(incomplete, type="dir")]
@@ -180,7 +180,7 @@ def planning(command: Command) -> Command:
 
 
 def stopping(command: Command) -> Command:
-    """What the user states about the writer, for changes in place."""
+    """Add the options by which the user confirms that the writer is stopped, for changes in place."""
     command = click.option(
         "--quiet-period",
         "quiet_s",
@@ -250,7 +250,7 @@ def open_place(location: str, storage_options: Iterable[str]) -> Store:
 
 
 def opening(storage_options: tuple[str, ...]) -> Callable[[str], Store]:
-    """What opens further locations with the options of the command line."""
+    """Make a function that opens further locations with the options of the command line."""
     return partial(open_store, storage_options=storage_options)
 
 

@@ -1,4 +1,4 @@
-"""What people see: tables on stdout, errors and progress bars on stderr. Machines get JSON."""
+"""Output for people: tables on stdout, errors and progress bars on stderr. Machines get JSON."""
 
 from __future__ import annotations
 

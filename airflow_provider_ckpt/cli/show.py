@@ -120,7 +120,7 @@ def _inside(view: CheckpointView, store: Store) -> tuple[str, ...]:
 
 
 def _last_commit(view: CheckpointView) -> str | None:
-    """When it was, and how long before it was seen."""
+    """Time of the last commit, and its age when it was seen."""
     at_ms = view.committed_at_ms
     return None if at_ms is None else f"{when(at_ms)}, {duration_text(max(0, view.observed_at_ms - at_ms))} ago"
 

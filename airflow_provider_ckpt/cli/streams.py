@@ -19,7 +19,7 @@ class OutputError(Exception):
     """Stdout takes nothing any more. No OSError, which click and rich would answer with exit code 1: the answer is no.
 
     Args:
-        error: What the system said.
+        error: The error of the system.
     """
 
     def __init__(self, error: OSError) -> None:

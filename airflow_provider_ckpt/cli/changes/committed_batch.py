@@ -1,4 +1,4 @@
-"""Which committed batch a position is of: a number, a time, or the newest one."""
+"""Finds the committed batch of a position: by a number, a time, or the newest one."""
 
 from __future__ import annotations
 

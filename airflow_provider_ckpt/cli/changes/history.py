@@ -158,7 +158,7 @@ def _print_changes(where: str, changes: Sequence[Record]) -> None:
 
 
 def _say_how_many(where: str, found: Sequence[Changes], wanted: Sequence[Changes], count: int | None) -> None:
-    """What no table says: how many checkpoints were asked, and how many changes are left out."""
+    """Print what no table has: how many checkpoints were asked, and how many changes are left out."""
     all_of, shown = (sum(len(item.records) for item in items) for items in (found, wanted))
     whose = where if count is None else f"the {counted(count, 'checkpoint')} below {where}"
     if shown < all_of:
@@ -171,7 +171,7 @@ def _say_how_many(where: str, found: Sequence[Changes], wanted: Sequence[Changes
 
 
 def _how_to_end(plan: Plan) -> str:
-    """What completes an interrupted change, and what takes it back."""
+    """Sentence on how to complete an interrupted change, and how to take it back."""
     taken_back = "" if plan.kind == "undo" else f"; this takes it back: {undo_command(plan)}"
     return (
         f"The {plan.called} {plan.plan_id} is interrupted, unless its process still runs. The command that began it "

@@ -1,4 +1,4 @@
-"""What the commands have in common that change a checkpoint in place: their options, and carrying a plan out."""
+"""Common part of the commands that change a checkpoint in place: their options, and carrying a plan out."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from airflow_provider_ckpt.storage.store import Store
 
 
 def acting(command: Command) -> Command:
-    """What the commands that change a checkpoint in place have in common."""
+    """Add the options that all commands share which change a checkpoint in place."""
     command = click.option(
         "--break-lock", is_flag=True, help="Remove the lock of another change, which you know has ended."
     )(command)
@@ -53,7 +53,7 @@ def planned_behind(
     Args:
         make: Makes the plan, behind the fence that is there or without one.
         stores: Where.
-        fence: Whether a fence is asked for.
+        fence: True if a fence is asked for.
         wait_s: Seconds that a fence waits for a batch in flight.
         trigger: The trigger of the query.
         how: The options by which the change is carried out.

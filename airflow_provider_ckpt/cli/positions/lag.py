@@ -106,7 +106,7 @@ def lag(
 
 
 def _how_far(source: SourceLag) -> str:
-    """What is known of how far a source is behind."""
+    """Lag of a source in words, as far as it is known."""
     if source.source_type is None:
         return "it was not declared"
     if source.lost:

@@ -48,11 +48,11 @@ def asking(command: Command) -> Command:
 
 @dataclass(frozen=True, slots=True)
 class AskedSources:
-    """What the options say.
+    """Parsed options on sources.
 
     Args:
         deploys: The sources, options and trigger of each query.
-        kafka_config: Of the client.
+        kafka_config: Configuration of the client.
     """
 
     deploys: Any
@@ -66,7 +66,7 @@ def asked_sources(
     kafka_config: tuple[str, ...],
     trigger: str | None = None,
 ) -> AskedSources | None:
-    """What the options say; None when no source is declared. Raises click.UsageError."""
+    """Parse the options on sources; None when no source is declared. Raises click.UsageError."""
     if not sources and conf_file is None:
         if source_options or kafka_config:
             raise click.UsageError("--source-option and --kafka-config need --source or --conf-file")

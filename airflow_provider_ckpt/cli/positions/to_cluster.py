@@ -68,7 +68,7 @@ def translating(command: Command) -> Command:
 
 
 def is_wanted(form: str, source: Source, said: Mapping[str, Any]) -> bool:
-    """Whether the position is to be translated. Raises click.UsageError for options that do not go together."""
+    """True if the position is to be translated. Raises click.UsageError for options that do not go together."""
     if said["to_cluster"] is None:
         if source.text:
             raise click.UsageError("--source ID=kafka:PLACE is for --to-cluster; without it give the id alone")

@@ -342,7 +342,7 @@ def _foresight(
     kafka_config: tuple[str, ...],
     storage_options: tuple[str, ...],
 ) -> Callable[[Condition, Progress], Foreseen] | None:
-    """What foresees the wait, when options of its sources or its trigger were declared."""
+    """Make the forecast for the wait, when options of its sources or its trigger were declared."""
     if options is None:
         return None
     from airflow_provider_ckpt.sources.kafka.foresee_wait import WaitForesight
