@@ -32,7 +32,7 @@ def why_malformed(error: MalformedEntryError, data: bytes, read: Callable[[bytes
 
     Args:
         error: Why the file cannot be read.
-        data: What it holds.
+        data: Its content.
         read: Reads such a file; raises CheckpointFormatError.
     """
     text = data.decode(errors="replace") if len(data) <= _MOST_BYTES else ""

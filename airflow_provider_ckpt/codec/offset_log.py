@@ -61,7 +61,7 @@ class OffsetSeqMetadata:
         conf: The once-only confs by log key. A value can be None (JSON null); Spark stops at that when it restarts.
         sources: Version 2 alone: what is known of each source, by source id.
         control: Version 2 alone: set when an operation such as a repartition wrote the batch.
-        fence: Whether the entry is that of a fence, which this package has written.
+        fence: True if the entry is that of a fence, which this package has written.
     """
 
     batch_watermark_ms: int = 0

@@ -18,15 +18,15 @@ class SourceKind:
 
     Args:
         name: The name that ``readStream.format`` takes.
-        fits: Whether any parsed JSON is an offset of the kind. It may raise ValueError, which says why not.
+        fits: Tells if any parsed JSON is an offset of the kind. It may raise ValueError, which says why not.
         positions: The position of each partition. One that cannot be read is left out, and has a scale.
-        unit: What the distance between two positions of a partition counts; None when it counts nothing.
+        unit: The unit of the distance between two positions of a partition; None without one.
         identity: Offsets with another identity cannot be compared (Delta: the table id).
         ordered: False when positions have no order outside the source (Iceberg snapshot ids).
-        in_first_snapshot: Whether the source still reads what the table held when the query began (Delta); until it
+        in_first_snapshot: Tells if the source still reads what the table held when the query began (Delta); until it
             has, nothing of that counts as read.
         origin: The first position of every partition, when it is known; what the first batch read counts from there.
-        marks: Whether an entry of the offset log holds where its batch ``end``s or ``begin``s. In the latter case the
+        marks: True if an entry of the offset log holds where its batch ``end``s or ``begin``s. In the latter case the
             entry after it says where the batch ended (Kinesis).
         span: The numbers between which a partition was read, from its earlier position and its later one; None for the
             first where the earlier position does not tell. Without a function they are the first of each position.

@@ -129,7 +129,7 @@ class InitialOffset(Verbatim):
 
 @dataclass(frozen=True, slots=True)
 class RateStart(Verbatim):
-    """When a rate source started, epoch milliseconds (``RateStreamMicroBatchStream``)."""
+    """Time at which a rate source started, epoch milliseconds (``RateStreamMicroBatchStream``)."""
 
     start_time_ms: int
 

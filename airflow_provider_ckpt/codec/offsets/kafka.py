@@ -18,7 +18,7 @@ def offsets_of(offset: SourceOffset | None, name: str = "") -> dict[Partition, i
     """The offset of each partition: the record at it is the first that is not read yet. None has no partitions.
 
     Args:
-        offset: What an entry of the offset log has for the source.
+        offset: The offset that an entry of the offset log has for the source.
         name: The entry, for the error.
 
     Raises:
