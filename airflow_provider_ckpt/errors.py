@@ -25,11 +25,11 @@ class CheckpointError(Exception):
     """The root of all errors that this package raises on purpose.
 
     Args:
-        message: What is wrong, in one sentence.
+        message: The problem, in one sentence.
         location: URI of the checkpoint, backup root or sink.
         name: The file inside the location, such as ``offsets/6``.
         batch_id: The batch concerned.
-        hint: What a person should do next.
+        hint: The next step for a person.
     """
 
     code: ClassVar[str] = "CHECKPOINT_ERROR"
@@ -233,7 +233,7 @@ class SparkFailedError(CheckpointError):
 
 
 class WaitLostError(CheckpointError):
-    """What was waited for cannot come any more: the checkpoint was replaced, or rolled back below the start."""
+    """The awaited progress cannot come any more: the checkpoint was replaced, or rolled back below the start."""
 
     code = "WAIT_LOST"
     exit_code = 4
