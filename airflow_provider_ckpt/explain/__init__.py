@@ -1,1 +1,3 @@
-"""What people paste when a query stops: the pages of the runbook, the conditions of Spark, and how texts are read."""
+"""Meaning of what people paste when a query stops: the pages of the runbook, the conditions of Spark, and their
+matching.
+"""

@@ -23,12 +23,12 @@ class Entry:
 
     Args:
         conditions: Their names.
-        texts: What is searched in a message that has no condition.
+        texts: Patterns to search in a message that has no condition.
         examples: Messages as Spark prints them.
         cause: Why Spark stops, and the commands.
-        repair: What to do, in words.
+        repair: The remedy, in words.
         page: Name of the runbook's page that says more; None without one.
-        told: What else tells that a text is of this entry.
+        told: Other signs that a text is of this entry.
     """
 
     conditions: tuple[str, ...]
@@ -41,7 +41,7 @@ class Entry:
 
     @property
     def title(self) -> str:
-        """What it is called where there is no text of a user."""
+        """Title where there is no text of a user."""
         return self.conditions[0] if self.conditions else self.examples[0]
 
 

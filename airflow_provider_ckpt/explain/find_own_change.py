@@ -32,7 +32,7 @@ class OwnChange:
     """A change that explains an error.
 
     Args:
-        record: What was done.
+        record: The recorded change.
         sentence: That it is the cause, for people.
         cause: The cause in place of that of the text; None where the text has it.
     """
@@ -55,7 +55,7 @@ def find_own_change(item: Explanation, records: Sequence[Record], location: str)
 
 
 def interrupted(records: Iterable[Record]) -> str | None:
-    """That a change was interrupted, which comes before everything else; None when none was."""
+    """Evidence that a change was interrupted, which comes before everything else; None when none was."""
     for record in records:
         if record.state == "interrupted":
             return (
@@ -71,7 +71,7 @@ def _said(record: Record) -> str:
 
 
 def _fenced(item: Explanation, record: Record) -> OwnChange | None:
-    """Whether the entry that Spark found is one that this change wrote."""
+    """The change as the cause, if it wrote the entry that Spark found."""
     if item.cause is None or item.cause.rules != (_FENCED,):
         return None
     found = _HAS.search(item.match.message)
@@ -85,7 +85,7 @@ def _fenced(item: Explanation, record: Record) -> OwnChange | None:
 
 
 def _removed(item: Explanation, record: Record, back: str) -> OwnChange | None:
-    """Whether the file that Spark lacks is one that this change removed."""
+    """The change as the cause, if it removed the file that Spark lacks."""
     file = _file(item)
     if file is None or item.match.condition in _CONCURRENT:
         return None

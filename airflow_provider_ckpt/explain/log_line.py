@@ -35,7 +35,7 @@ class LogLine:
     Args:
         text: The message, or a line of it; its indentation is kept.
         level: Level of the record that begins here, such as ``ERROR``; None when no record does, or it names none.
-        stamped: Whether a time was in front of it.
+        stamped: True if a time was in front of it.
         logger: Class that logged the record, without its package; None where none is named.
     """
 

@@ -27,20 +27,20 @@ _OWN_KEYS = {"heading", "deploy", "says", "texts"}
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What else tells that a text is of a checkpoint.
+    """Other signs that a text is about a checkpoint.
 
     Args:
-        shared_texts: What is searched in a message, and what other code throws as well: it is proof of nothing alone.
-        maybe: What is wrong with the checkpoint when such a text is about one, as a clause.
-        otherwise: What such a text means else, as the beginning of a sentence.
-        places: What a file that the message names has to be; see
+        shared_texts: Texts to search in a message that other code throws as well: alone they prove nothing.
+        maybe: The problem of the checkpoint when such a text is about one, as a clause.
+        otherwise: The other meaning of such a text, as the beginning of a sentence.
+        places: Allowed kinds of the file that the message names; see
             :func:`~airflow_provider_ckpt.explain.message_facts.file_in`. Empty where it may be any.
         loggers: Classes that log the text, without their packages; empty where any may.
-        storage: What a storage says of a file of the checkpoint; see
+        storage: Problem that a storage reports of a file of the checkpoint; see
             :class:`~airflow_provider_ckpt.explain.storage_words.StorageProblem`.
         readers: ``Class.method`` of Spark that throw the shared texts where they are about a checkpoint.
-        is_closest: Whether the texts say more than the condition that is beside them.
-        is_doubtful: Whether a reader in the stack trace does not show the cause, because anything may have led to it.
+        is_closest: True if the texts say more than the condition that is beside them.
+        is_doubtful: True if a reader in the stack trace does not show the cause, because anything may have led to it.
     """
 
     shared_texts: tuple[re.Pattern[str], ...] = ()
@@ -84,10 +84,10 @@ class Cause:
         conditions: Error conditions that only this cause has; empty where they do not tell.
         frames: ``Class.method`` of which one is in the stack trace; empty where the frames do not tell.
         rules: Codes of the rules whose finding on a checkpoint is the evidence of this cause.
-        commands: What repairs or shows it, with ``{location}`` and the facts of the message to be filled in.
-        deploy: What the message says of the deploy, as in a deploy file; a value may be a fact, such as ``{wanted}``.
+        commands: Commands that repair or show it, with ``{location}`` and the facts of the message to be filled in.
+        deploy: Facts of the message about the deploy, as in a deploy file; a value may be a fact, such as ``{wanted}``.
         says: Facts of the message that only this cause has, such as a version; empty where they do not tell.
-        texts: What is searched in a message, and what only this cause has; empty where the texts do not tell.
+        texts: Patterns to search in a message that only this cause has; empty where the texts do not tell.
         repair: Its own section below ``## Repair``, Markdown; empty where the page has one for all of its causes.
     """
 
@@ -111,13 +111,13 @@ class Page:
         name: Name of the file without its suffix.
         number: Of the symptom; never used again for another one.
         title: The text that users paste.
-        texts: What is searched in a message; named groups become facts.
+        texts: Patterns to search in a message; named groups become facts.
         examples: Messages as Spark prints them, on one line each.
         conditions: Error conditions, with or without a sub-condition.
         frames: ``Class.method`` of which one has to be in the stack trace, when there is one.
         causes: At least one.
         sections: Text of each section by its heading.
-        told: What else tells that a text is of this page.
+        told: Other signs that a text is of this page.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Which parts of a text cannot matter: most of a log is told apart by a few searches in many lines at once."""
+"""Excludes parts of a text that cannot matter: most of a log is told apart by a few searches in many lines at once."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ MOST_UNJUDGED = 16
 
 
 def may_be_known(text: str) -> bool:
-    """Whether anything may be known of a text, whose lines may have been cut within words."""
+    """True if a text may contain something known; its lines may have been cut within words."""
     joined = text.replace("\n", "")
     low = joined.lower()
     for word in WORDS:  # a loop costs half of what any() does
@@ -66,12 +66,12 @@ def may_be_known(text: str) -> bool:
 
 
 def has_exception(text: str) -> bool:
-    """Whether there may be an exception in lines."""
+    """True if there may be an exception in lines."""
     return any(word in text for word in _EXCEPTIONS) or _CLASS.search(text) is not None
 
 
 def may_matter(text: str) -> bool:
-    """Whether anything may be known of lines of a log, exceptions of which nothing is known left aside."""
+    """True if lines of a log may contain something known, apart from unknown exceptions."""
     if "\\n" in text:  # lines in a JSON text
         text = text.replace("\\r", "").replace("\\n", "")
     return may_be_known(text.replace("\r", "")) or any(mark in text for mark in _MARKS)
@@ -81,8 +81,8 @@ class Screen:
     """Tells apart lines that cannot matter.
 
     Args:
-        is_dull: Whether a line is a record by itself of which nothing is known; a log repeats such, numbers aside.
-        matters: Whether other lines may matter.
+        is_dull: True if a line is a record by itself of which nothing is known; a log repeats such, numbers aside.
+        matters: True if other lines may matter.
     """
 
     def __init__(self, is_dull: Callable[[str], bool], matters: Callable[[str], bool]) -> None:
@@ -91,7 +91,7 @@ class Screen:
         self._left = MOST_DULL
 
     def keeps(self, text: str) -> bool:
-        """Whether some lines have to be read."""
+        """True if some lines have to be read."""
         if not any(word in text for word in _NOT_QUIET):
             text = _QUIET.sub("", f"\n{text}")[1:]
         skeletons = _skeleton(text).split("\n")
@@ -168,7 +168,7 @@ _DIGITS = {ord(digit): "0" for digit in "123456789"}
 
 
 def _is_apart(text: str, lines: int) -> bool:
-    """Whether what is behind these lines has nothing to do with what is before them."""
+    """True if the text after these lines has nothing to do with the text before them."""
     is_plain = lines >= LEAST_LINES and "\n\tat " not in text and not has_exception(text)
     return is_plain or _RECORD.search(f"\n{text}") is not None
 
