@@ -1,4 +1,7 @@
-"""What one person is shown of the plans of a whole fleet: each query, its target, its effect, and what is refused.
+"""Text for the approval of the plans of a whole fleet: each query, its target, its effect, and the refusals.
+
+The text is Markdown, and bounded: effects that are not exact come first, so only what a person needs least is left out,
+and the number of those is given.
 
 The text is Markdown, and bounded: an effect that is not exact comes before one that is, so what does not fit any more
 is what a person needs least, and how many those are is said.
@@ -29,7 +32,7 @@ class PlannedQuery:
     Args:
         checkpoint: Its location.
         index: Of the task that made the plan.
-        told: What that task has returned.
+        told: The return value of that task.
     """
 
     checkpoint: str
@@ -38,7 +41,7 @@ class PlannedQuery:
 
     @property
     def has_steps(self) -> bool:
-        """Whether there is something to do."""
+        """True if there is something to do."""
         return bool(self.told["actions"])
 
     @property
@@ -53,7 +56,7 @@ class JointPlan:
 
     Args:
         planned: The plans, in the order of the queries.
-        refused: What is left alone.
+        refused: Queries that are left alone.
         left_out: How many bookmarks are of queries that were not asked for.
     """
 
@@ -81,7 +84,7 @@ class JointPlan:
         return f"{'; '.join(counted)}."
 
     def text(self) -> str:
-        """What a person is shown."""
+        """Text for the person who approves."""
         steps = sum(query.told["actions"] for query in self.to_do)
         is_undo = any(query.told.get("kind") == "undo" for query in self.to_do)
         kept = "An undo cannot be undone" if is_undo else "What they remove is kept for `ckpt undo`"
@@ -114,7 +117,7 @@ class JointPlan:
 
 
 def refusal_text(refused: Sequence[Refusal], most: int = MOST_OF_REFUSALS) -> str:
-    """What is refused and why, one a line."""
+    """Refusals and their reasons, one a line."""
     return _bounded(map(_refused_line, refused), most)
 
 

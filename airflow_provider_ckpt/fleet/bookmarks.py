@@ -1,4 +1,4 @@
-"""Which query of a fleet goes back to which bookmark. What cannot be told for sure is refused, and never left out."""
+"""Matches queries of a fleet to bookmarks to go back to. A match that is not sure is refused, and never left out."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ SAID = ("to_before_deploy", "backup_root", "sink", "sources", "trigger", "trim_s
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """What is left alone of a fleet, and why.
+    """Refused part of a fleet, and the reason.
 
     Args:
-        what: A checkpoint, or where a bookmark was found.
+        what: A checkpoint, or the place of a bookmark.
         reason: A sentence for people.
     """
 
@@ -29,12 +29,12 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class KeptBookmark:
-    """What was found where a bookmark is kept.
+    """Content of a place where a bookmark is kept.
 
     Args:
-        origin: Where: a file, or the task of a gate.
-        bookmark: None when it is none.
-        problem: Why it is none.
+        origin: The place: a file, or the task of a gate.
+        bookmark: None when there is none.
+        problem: Why there is none.
     """
 
     origin: str
@@ -57,7 +57,7 @@ class Matched:
     Args:
         queries: Arguments of a rollback for each: ``checkpoint``, ``to_before_deploy``, and what was said of it; or of
             an undo, ``checkpoint`` and ``undoes``.
-        refused: What cannot be planned.
+        refused: Queries that cannot be planned.
         left_out: How many bookmarks are of queries that were not asked for.
     """
 
@@ -87,7 +87,7 @@ def match_bookmarks(
         place_of: Tells checkpoints apart, however their locations are spelled; raises CheckpointError.
 
     Raises:
-        CheckpointError: What is asked for makes no sense.
+        CheckpointError: The request makes no sense.
     """
     matching = _Matching(place_of)
     for item in kept:
@@ -97,7 +97,7 @@ def match_bookmarks(
 
 
 def _wanted(item: Any) -> dict[str, Any]:
-    """What is asked for one query. Raises CheckpointError."""
+    """Parse the goal of one query. Raises CheckpointError."""
     query = {"checkpoint": item} if isinstance(item, str) else item
     if not isinstance(query, Mapping) or not isinstance(query.get("checkpoint"), str) or not query["checkpoint"]:
         raise CheckpointError(f"a query is a location, or a mapping with its checkpoint, not {item!r:.60}")
@@ -208,5 +208,5 @@ class _Matching:
 
 
 def _position(bookmark: Bookmark) -> tuple[object, ...]:
-    """What makes two bookmarks of one checkpoint the same one."""
+    """Key that is equal for two equal bookmarks of one checkpoint."""
     return bookmark.query_id, bookmark.batch_id, bookmark.batch_timestamp_ms, tuple(sorted(bookmark.offsets.items()))

@@ -1,4 +1,4 @@
-"""What is new in a fleet: nobody wants to be told each hour what they were told an hour ago."""
+"""News of a fleet: nobody wants to be told each hour what they were told an hour ago."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What was found the last time.
+    """Findings of the last time.
 
     Args:
-        findings: The findings, as a baseline knows them again.
+        findings: The findings, as a baseline recognises them.
         unreadable: Locations that could not be read.
     """
 
@@ -40,9 +40,9 @@ class Known:
         return tuple(news)
 
     def after(self, rows: Sequence[FleetRow], roots: Sequence[str]) -> Known:
-        """What is known when these rows, which are all there is under some roots, have been told.
+        """Known findings after these rows, which are all there is under some roots, have been told.
 
-        What was known of other places stays known, and so does what was known of those that could not be read.
+        Known findings of other places stay known, and so do those of places that could not be read.
         """
         unreadable = frozenset(row.location for row in rows if row.error)
         kept = {

@@ -1,4 +1,4 @@
-"""What a rollback drops of the output of a query, and whether a position of another query is past it."""
+"""Output of a query that a rollback drops, and tests of other queries' positions against it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class DroppedOutput:
         table_id: Of a Delta table its id; empty for another sink.
         version: The first version of the Delta table that one of these batches has written.
         snapshots: Of an Iceberg table the snapshots after the one that is kept.
-        known: Whether a position of another query can be compared with it.
+        known: True if a position of another query can be compared with it.
     """
 
     first: int
@@ -51,11 +51,11 @@ class DroppedOutput:
         return min((entry.batch_id for entry in entries if key_of(entry.path) in self.files), default=None)
 
     def is_read_at(self, offset: SourceOffset | None, taken: int | None) -> bool:
-        """Whether a source that is at a position has read some of it.
+        """True if a source that is at a position has read some of it.
 
         Args:
             offset: The position.
-            taken: Of a file source the entry of its log that took the first of the files; None when none did.
+            taken: For a file source the entry of its log that took the first of the files; None when none did.
         """
         if offset is None:
             return False

@@ -109,7 +109,7 @@ def find_readers(
 def _dropped(
     plan: Plan, checkpoint: Store, sink: Sink | None, open_store: Callable[[str], Store]
 ) -> DroppedOutput | None:
-    """What a plan drops of the output; None when no batch that may have written is dropped."""
+    """Output that a plan drops; None when no batch that may have written is dropped."""
     view = observe(checkpoint)
     last, kept = view.latest_planned, _last_kept(plan)
     if last is None or kept is None or last <= kept:
@@ -142,7 +142,7 @@ def _last_kept(plan: Plan) -> int | None:
 
 
 def _began_ms(checkpoint: Store, view: CheckpointView, batch_id: int) -> int:
-    """When the batch after one began; 0 where its entry does not tell."""
+    """Time at which the batch after one began; 0 where its entry does not tell."""
     later = next((planned for planned in view.planned if planned > batch_id), None)
     if later is None:
         return 0
@@ -223,7 +223,7 @@ def _reader(store: Store, dropped: DroppedOutput) -> Reader | None:
 
 
 def _taken(store: Store, dropped: DroppedOutput) -> dict[str, int]:
-    """By source the first entry of its log that took one of the files."""
+    """The first entry for each source of its log that took one of the files."""
     found: dict[str, int] = {}
     if not dropped.files:
         return found

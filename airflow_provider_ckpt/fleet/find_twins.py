@@ -54,7 +54,7 @@ class _Log:
 
 
 def _relation(own: _Log, leading: _Log) -> Relation:
-    """Whether the newest batch of a log is one of the other log."""
+    """Compare the newest batch of a log with the other log."""
     try:
         mine, its = own.batches(), leading.batches()
         if not mine or not its:

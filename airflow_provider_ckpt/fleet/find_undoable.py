@@ -1,4 +1,4 @@
-"""Which rollbacks of a fleet can be taken back: those that were begun, and are not undone."""
+"""Finds the rollbacks of a fleet that can be taken back: those that were begun, and are not undone."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ _MOST_ROOTS = 100
 
 @dataclass(frozen=True, slots=True)
 class IndexRow:
-    """What the index says of one checkpoint. Times are epoch milliseconds by the clock of the storage.
+    """One checkpoint in the index. Times are epoch milliseconds by the clock of the storage.
 
     Args:
         location: Its URI.
@@ -42,25 +42,25 @@ class IndexRow:
         latest_planned_batch: The newest batch in the offset log.
         latest_committed_batch: The newest batch in the commit log.
         in_flight: The newest batch when it is planned and not committed.
-        last_commit_ms: When the newest batch was committed.
+        last_commit_ms: Commit time of the newest batch.
         watermark_ms: Watermark of the newest committed batch.
         watermark_lag_ms: From the watermark to the begin of the batch that has it.
         offsets: Unread offsets of Kafka; the other sources likewise in their units. None when nobody asked.
         age_ms: Age of the oldest unread data.
         lost: Unread offsets that the brokers do not have any more.
-        errors: How many findings are errors; the others likewise.
+        errors: Number of findings that are errors; the others likewise.
         worst: The severity of the worst; ``error`` when the checkpoint or its sources could not be read.
         worst_code: Rule of the worst finding.
-        worst_message: What it says, cut.
-        decision: What a gate decides of the deploy; None without one.
+        worst_message: Its message, cut.
+        decision: Decision of a gate on the deploy; None without one.
         error: Why the checkpoint, or its sources, could not be read, cut.
-        replaced_by: What has replaced it at a full refresh of a declarative pipeline.
+        replaced_by: The checkpoint that has replaced it at a full refresh of a declarative pipeline.
         backup_id: The newest backup of the query below the roots of backups.
-        backup_batch: The batch that it has.
-        backup_ms: When it was made.
+        backup_batch: The batch of that backup.
+        backup_ms: The time of that backup.
         rate: Batches over the time of the commit log.
-        stalled_ms: For how long the query has no commit, where that is much longer than its own rhythm.
-        not_judged: What was not judged, such as the state, cut.
+        stalled_ms: Time without a commit, where that is much longer than the query's own rhythm.
+        not_judged: Names of what was not judged, such as the state, cut.
     """
 
     location: str
@@ -159,7 +159,7 @@ class FleetIndex:
     before_ms: int | None = field(default=None, compare=False)
 
     def is_old(self, at_ms: int) -> bool:
-        """Whether a newer one should be there by the pace at which indexes are written."""
+        """True if a newer one should be there by the pace at which indexes are written."""
         pace_ms = 0 if self.before_ms is None else _PAUSES * (self.began_at_ms - self.before_ms)
         return at_ms - self.written_at_ms > min(max(pace_ms, OLD_LEAST_MS), OLD_MOST_MS)
 
@@ -186,7 +186,7 @@ def left_out_text(count: int) -> str:
 
 
 def index_row(row: FleetRow) -> IndexRow:
-    """What the index says of a row of a fleet."""
+    """Row of the index for a row of a fleet."""
     worst = next(iter(sorted(row.findings, key=lambda finding: SEVERITIES.index(finding.severity))), None)
     counts = {severity: sum(finding.severity == severity for finding in row.findings) for severity in SEVERITIES}
     lag = None

@@ -96,7 +96,7 @@ def _judge(examined: _Examined, deploy: DeploySpec | None, positions: FleetPosit
 
 
 def _with(own: DeploySpec, shared: DeploySpec) -> DeploySpec:
-    """What is declared of one query, with what the deploy of the whole fleet says."""
+    """Declared deploy of one query, completed by the deploy of the whole fleet."""
     deploy = own if shared.declared_version is None else replace(own, declared_version=shared.declared_version)
     return deploy.with_confs(shared.confs) if shared.says_confs else deploy
 
@@ -136,7 +136,7 @@ def _of_entry(view: CheckpointView, name: Literal["watermark_ms", "planned_at_ms
 
 
 def _commits_ms(view: CheckpointView) -> dict[int | None, int]:
-    """When each batch was committed, as far as the storage tells."""
+    """Times at which each batch was committed, as far as the storage tells."""
     stored = {batch_id: view.objects.get(layout.commit_entry(batch_id)) for batch_id in view.committed}
     return {batch: entry.modified_ms for batch, entry in stored.items() if entry and entry.modified_ms is not None}
 

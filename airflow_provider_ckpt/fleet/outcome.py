@@ -1,4 +1,4 @@
-"""What became of each query of a fleet when the plans that were approved were carried out, and what to do next."""
+"""Outcome of each query of a fleet when the approved plans were carried out, and the next steps."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from airflow_provider_ckpt.fleet.bookmarks import Refusal
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one plan.
+    """Outcome of one plan.
 
     Args:
         checkpoint: Its location.
         plan_id: The plan.
-        index: Of the task that carries it out.
+        index: Index of the task that carries it out.
         problem: Why it was not carried out; empty when it was.
     """
 
@@ -28,12 +28,12 @@ class Outcome:
 
 
 def outcomes(approved: Sequence[Mapping[str, Any]], told: Sequence[Any], errors: Sequence[Any]) -> tuple[Outcome, ...]:
-    """What became of each plan, in their order.
+    """Outcome of each plan, in their order.
 
     Args:
         approved: ``checkpoint`` and ``plan_id`` of each plan.
-        told: What each task has returned, or None.
-        errors: What each task was refused with (its XCom ``error``), or None.
+        told: The return value of each task, or None.
+        errors: The error with which each task was refused (its XCom ``error``), or None.
     """
     return tuple(
         Outcome(item["checkpoint"], item["plan_id"], index, _problem(item, result, error))
@@ -48,7 +48,7 @@ def _problem(item: Mapping[str, Any], result: Any, error: Any) -> str:
 
 
 def reason_of(error: Any) -> str:
-    """What a task was refused with, as a sentence: its XCom ``error``; empty when there is none."""
+    """Reason for the refusal of a task, as a sentence, from its XCom ``error``; empty when there is none."""
     fields = error.get("error") if isinstance(error, Mapping) else None
     if not isinstance(fields, Mapping):
         return ""
@@ -56,7 +56,7 @@ def reason_of(error: Any) -> str:
 
 
 def trouble_text(found: Sequence[Outcome], task_id: str) -> str:
-    """What failed, each with what to do; one a line."""
+    """Failures with their next steps; one a line."""
     failed = [item for item in found if item.problem]
     refused = [
         Refusal(

@@ -15,7 +15,7 @@ from airflow_provider_ckpt.untrusted.limits import BOOKMARK_BYTES, size_text
 
 
 def read_bookmarks(directory: Store) -> list[KeptBookmark]:
-    """What every file of a directory holds: a bookmark, or why it is none. Hidden files are not read.
+    """Read every file of a directory: a bookmark, or why it is not one. Hidden files are not read.
 
     A directory in it is none either: bookmarks in there would be left out without a word.
 
@@ -47,12 +47,12 @@ def match_queries(
     """Find the one bookmark of each query, however the locations of their checkpoints are spelled.
 
     Args:
-        kept: What :func:`read_bookmarks` has read, or what gates have left in a DAG.
+        kept: Results of :func:`read_bookmarks`, or what gates have left in a DAG.
         asked: See :func:`~airflow_provider_ckpt.fleet.bookmarks.match_bookmarks`.
         open_store: Opens a location.
 
     Raises:
-        CheckpointError: What is asked for makes no sense.
+        CheckpointError: The request makes no sense.
     """
 
     def place_of(location: str) -> Hashable:

@@ -15,12 +15,12 @@ from airflow_provider_ckpt.storage.store import Store
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What was done to one checkpoint.
+    """Changes of one checkpoint.
 
     Args:
         location: Its URI.
         records: The changes, oldest first.
-        unreadable: What is wrong with records that are damaged, by plan id.
+        unreadable: Problems of damaged records, by plan id.
         problem: Why the place, or its records, could not be read; empty when they were.
     """
 
@@ -32,7 +32,7 @@ class Changes:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Which changes are wanted.
+    """Selection of changes.
 
     Args:
         since_ms: Begun at this time or later, epoch milliseconds; None for any.
@@ -45,7 +45,7 @@ class Asked:
     by: str = ""
 
     def wants(self, record: Record) -> bool:
-        """Whether a change is one of them."""
+        """True if a change is selected."""
         began_ms = record.begun_at_ms or record.plan.planned_at_ms
         is_after = self.since_ms is None or began_ms >= self.since_ms
         is_before = self.until_ms is None or began_ms < self.until_ms
@@ -53,7 +53,7 @@ class Asked:
 
 
 def is_checkpoint(store: Store) -> bool:
-    """Whether a location is a checkpoint itself. Raises StoreError."""
+    """True if a location is a checkpoint itself. Raises StoreError."""
     return list_checkpoint(store).is_checkpoint
 
 

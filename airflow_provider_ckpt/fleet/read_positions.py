@@ -27,15 +27,15 @@ LAG = "lag"
 
 @dataclass(frozen=True, slots=True)
 class FleetPosition:
-    """What the sources of one query say.
+    """Answers of the sources of one query.
 
     Args:
-        sources: How far it is behind each; None when they could not be asked, or none was declared.
-        losses: What a restart loses of its sources, or stops at.
-        expires_ms: Until a source may delete the first that the query needs, milliseconds; None when nobody asked, or
-            nothing expires.
+        sources: Its lag behind each; None when they could not be asked, or none was declared.
+        losses: Losses of its sources at a restart, and stops.
+        expires_ms: Time until a source may delete the first data that the query needs, milliseconds; None when nobody
+            asked, or nothing expires.
         error: Why its sources could not be asked.
-        unknown: What was not judged.
+        unknown: Names of what was not judged.
     """
 
     sources: tuple[SourceLag, ...] | None = None
@@ -53,7 +53,7 @@ class FleetPositions:
         open_store: Opens the directory of a table or of files.
         kafka_config: Of the clients.
         now_ms: Now, epoch milliseconds.
-        ages: Whether it is asked how old unread records are, and when they expire.
+        ages: True if it is asked how old unread records are, and when they expire.
         known_ids: The ids that the topics of a checkpoint had before, by its location.
     """
 
@@ -83,7 +83,7 @@ class FleetPositions:
         return self._brokers.requests
 
     def deploy_of(self, location: str) -> DeploySpec:
-        """What is declared of the query with this checkpoint."""
+        """Declared deploy of the query with this checkpoint."""
         return self._deploys.of(location)
 
     def sink_of(self, location: str) -> Sink | None:
@@ -95,7 +95,7 @@ class FleetPositions:
         read_ahead([(view, self._question(view)) for view in views], self._brokers, self._now_ms)
 
     def of(self, view: CheckpointView, store: Store) -> FleetPosition:
-        """What the sources of one query say; an error of its sources is the answer."""
+        """Answers of the sources of one query; an error of its sources is an answer, too."""
         question = self._question(view)
         if not question.sources:
             return FleetPosition(unknown=(*self._not_asked(view), LAG))
@@ -117,7 +117,7 @@ class FleetPositions:
         )
 
     def _losses(self, view: CheckpointView, access: Access) -> Losses:
-        """What a restart loses or stops at, and when a table may delete what the query needs."""
+        """Losses and stops of a restart, and the time until a table may delete what the query needs."""
         deploy = self.deploy_of(view.location)
         lost = judge_sources(
             view,
@@ -134,11 +134,11 @@ class FleetPositions:
         return lost
 
     def _not_asked(self, view: CheckpointView) -> tuple[str, ...]:
-        """What is not judged when no source can be asked what a restart loses."""
+        """Names of what is not judged when no source can be asked for losses."""
         return tuple(map(data_loss_of, can_lose(view, self.deploy_of(view.location).by_id)))
 
     def _question(self, view: CheckpointView) -> LagQuestion:
-        """What is asked; nothing where types alone are declared, as a deploy file for the gate may do."""
+        """Question to the sources; empty where only types are declared, as a deploy file for the gate may do."""
         deploy = self.deploy_of(view.location)
         if not any(source.place for source in deploy.sources or ()):
             return LagQuestion({})

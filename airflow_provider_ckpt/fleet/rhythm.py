@@ -1,4 +1,4 @@
-"""Whether a query has stopped to commit, by its own rhythm: what its commit log shows of the times between batches."""
+"""Tells a stalled query by its own rhythm: the times between batches in its commit log."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LEAST_COMMITS = 4
 
 
 def stalled_ms(commits_ms: Iterable[int], now_ms: int) -> int | None:
-    """For how long a query has no commit, where that is much longer than its rhythm.
+    """Time without a commit of a query, where that is much longer than its rhythm.
 
     Args:
         commits_ms: When each batch was committed, epoch milliseconds.

@@ -1,4 +1,4 @@
-"""What a fleet says of one checkpoint, in a row."""
+"""One checkpoint of a fleet, in a row."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class FleetRow:
         watermark_ms: Watermark of the newest committed batch, epoch milliseconds.
         last_commit_age_ms: Milliseconds from the newest commit to the listing, by the clock of the storage; None when
             it does not tell, or nothing was committed.
-        findings: What the rules found, errors first.
-        decision: What a gate decides of the deploy, ``pass``, ``warn`` or ``block``; None when there is no deploy.
-        unknown: What was not judged, because it was neither declared nor read; in the words of a gate.
+        findings: Findings of the rules, errors first.
+        decision: Decision of a gate on the deploy, ``pass``, ``warn`` or ``block``; None when there is no deploy.
+        unknown: Names of what was not judged, because it was neither declared nor read; in the words of a gate.
         error: Why the checkpoint, or a directory that may hold some, could not be read; all else is then empty.
         replaced_by: The version of a declarative pipeline's flow that has replaced this checkpoint at a full refresh;
             this checkpoint is not read, and the other fields are empty.

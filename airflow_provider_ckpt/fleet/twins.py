@@ -29,8 +29,8 @@ class Twin:
     Args:
         row: The checkpoint.
         leader: The one that has gone on last.
-        relation: What comparing their offset logs has shown.
-        one_table: Whether the same table is declared as the sink of both.
+        relation: Result of the comparison of their offset logs.
+        one_table: True if the same table is declared as the sink of both.
     """
 
     row: FleetRow
@@ -65,7 +65,7 @@ def with_twins(twins: Iterable[Twin]) -> Mapping[str, FleetRow]:
 
 
 def finding_of(twin: Twin, other: FleetRow, *, is_leader: bool) -> Finding:
-    """What the row of one of two says of the other one."""
+    """Finding on one of two twins, for the row of the other."""
     same = f"{other.location} has the same query id"
     if twin.relation == "rests":
         what = f"{same}{_rests(twin, is_leader=is_leader)}"
