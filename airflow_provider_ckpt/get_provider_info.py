@@ -1,4 +1,4 @@
-"""What Airflow's provider discovery asks for. Airflow imports this early: nothing else is imported here."""
+"""Answer to Airflow's provider discovery. Airflow imports this early: nothing else is imported here."""
 
 from __future__ import annotations
 
