@@ -79,7 +79,7 @@ class Place:
     Args:
         query_id: Id of the streaming query.
         epoch: The epoch; of a merged manifest the last one.
-        compact: Whether it covers all epochs up to this one.
+        compact: True if it covers all epochs up to this one.
     """
 
     query_id: str
@@ -246,7 +246,7 @@ def garbage(
 
     Args:
         manifests: Every manifest, also the replaced ones.
-        files: What is there, as a listing that was taken before shows it.
+        files: Listed files, as a listing that was taken before shows it.
         now_ms: Epoch milliseconds.
         grace_ms: Milliseconds.
         undone: Manifests that were taken out of the table: their files stay as long as they do.
@@ -262,7 +262,7 @@ def garbage(
 
 
 def _replaced_at_ms(manifest: Manifest, manifests: Iterable[Manifest]) -> float:
-    """When the first manifest that covers it was created; never, when there is none."""
+    """Time at which the first manifest that covers it was created; never, when there is none."""
     return min((item.created_at_ms for item in manifests if item.place.replaces(manifest.place)), default=float("inf"))
 
 

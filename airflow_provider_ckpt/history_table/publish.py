@@ -32,10 +32,10 @@ def commit(
     Args:
         table: Where the table is.
         epoch: Spark's batch id.
-        written: What each task wrote.
+        written: Files that each task wrote.
         schema: Spark's ``StructType`` of the rows, as JSON text.
         now_ms: Epoch milliseconds.
-        plan: What the rows are of, as a digest: equal when Spark runs the epoch again, another one when the stream has
+        plan: Digest of the plan of the rows: equal when Spark runs the epoch again, another one when the stream has
             gone back and planned it anew. None when nobody can tell; then what the tasks say, else the number of rows.
 
     Returns:
@@ -149,7 +149,7 @@ def abort(table: Store, epoch: int, written: Sequence[Written | None]) -> None:
     Args:
         table: Where the table is.
         epoch: Spark's batch id.
-        written: What each task wrote; None for one that did not finish.
+        written: Files that each task wrote; None for one that did not finish.
     """
     finished = [task for task in written if task is not None]
     files = [file for task in finished for file in task.files]
