@@ -104,7 +104,7 @@ class CheckpointHook(BaseHook):
 
         Raises CheckpointError for an option or a trigger that makes no sense.
 
-        :param source_options: What the query sets for its sources, such as ``{"0.maxOffsetsPerTrigger": 1000}``.
+        :param source_options: Options of the query's sources, such as ``{"0.maxOffsetsPerTrigger": 1000}``.
         :param trigger: Its trigger, such as ``availableNow``.
 
         The other parameters are those of :meth:`source_ends`.
