@@ -30,12 +30,12 @@ class Named:
 
     Args:
         namespace: Where it is, such as ``s3://lake``.
-        name: What it is called there, such as ``checkpoints/orders``.
+        name: Its name there, such as ``checkpoints/orders``.
         type: ``CHECKPOINT``, ``BACKUP``, ``TOPIC``, ``TABLE`` or ``FILE``.
         layer: Who has written it, such as ``delta``; empty where nobody needs to know.
         format: Format of its files, or empty.
         version: Batch, id of the backup, or empty.
-        change: What a task has done to it, such as ``ALTER``; empty for nothing.
+        change: The change that a task has made to it, such as ``ALTER``; empty for nothing.
     """
 
     namespace: str
@@ -79,7 +79,7 @@ def declared_sources(sources: Any, where: Where) -> Iterator[Named]:
     """The sources that are known for certain: topics of named brokers, tables and directories.
 
     Args:
-        sources: Declarations such as ``kafka:host:9092/orders``, by source id or in order; others say nothing.
+        sources: Declarations such as ``kafka:host:9092/orders``, by source id or in order; other types are ignored.
         where: Finds absolute locations.
     """
     given = sources.values() if isinstance(sources, dict) else sources if isinstance(sources, list | tuple) else ()
@@ -113,9 +113,9 @@ def declared_sinks(sinks: Any, where: Where, *, change: str = "") -> Iterator[Na
     """The sinks that have a location: directories and tables.
 
     Args:
-        sinks: One declaration such as ``delta:s3://lake/orders``, or several; others say nothing.
+        sinks: One declaration such as ``delta:s3://lake/orders``, or several; other types are ignored.
         where: Finds absolute locations.
-        change: What the task has done to them.
+        change: The change that the task has made to them.
     """
     for text in sinks if isinstance(sinks, list | tuple) else (sinks,):
         declared = _sink(text)

@@ -52,8 +52,8 @@ class CheckpointTask:
         An event for which the DAG has set an extra keeps that.
 
         :param context: Of the task.
-        :param document: What the task returns.
-        :param more: What the task knows besides, such as ``batch_id``.
+        :param document: The return value of the task.
+        :param more: Other facts that the task knows, such as ``batch_id``.
         """
         self.remember({**document, **more})
         events = context.get("outlet_events") if isinstance(context, Mapping) and self.outlets else None
