@@ -36,7 +36,7 @@ class CheckpointCompareOperator(CheckpointOperator):
     :param fork: Location of the fork.
     :param sink: The sink of the live query, such as ``file:s3://lake/orders``.
     :param shadow_sink: The sink of the new version; another one.
-    :param batches: What :class:`CheckpointStageOperator` has returned: ``stage.output``.
+    :param batches: The return value of :class:`CheckpointStageOperator`: ``stage.output``.
     :param keys: Columns that name a row: the examples then show the rows of one key side by side.
     :param ignore: Columns that may differ, such as the time of processing.
     :param added: Columns that the new version adds.

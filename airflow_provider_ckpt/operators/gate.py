@@ -70,7 +70,7 @@ class CheckpointGateOperator(CheckpointOperator, BranchMixIn):
     :param quick: Read only the two logs; state, source logs and checksum files are then not judged.
     :param fail_on: Least decision that blocks the deploy: ``block``, or ``warn``, which is also the decision when
         something was not judged.
-    :param on_block: What the task does when the gate blocks: ``fail``; ``skip`` all downstream tasks, as
+    :param on_block: Action of the task when the gate blocks: ``fail``; ``skip`` all downstream tasks, as
         ``ShortCircuitOperator`` does; or ``branch``, which runs only ``branch_block``, or ``branch_pass`` when the gate
         passes.
     :param branch_pass: The directly downstream task or task group, or several, to run when the gate passes.

@@ -42,7 +42,7 @@ class CheckpointIndexOperator(CheckpointTask, BaseOperator):
     :param index: Directory of the index, which has nothing else.
     :param backup_roots: Roots of backups: the index says when the newest backup of each query was made.
     :param checkpoint_conn_id: Connection of type ``checkpoint``.
-    :param deploys: What is known of the queries, by location or a pattern of it, as under ``checkpoints`` of a deploy
+    :param deploys: Declarations of the queries, by location or a pattern of it, as under ``checkpoints`` of a deploy
         file: with ``sources`` the index says how far each is behind.
     :param kafka_conn_id: Connection of type ``kafka``, whose extra configures the client.
     :param deep: Also read all state chains, source logs and checksum files; by default only the two logs are read.

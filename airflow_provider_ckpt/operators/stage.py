@@ -104,7 +104,7 @@ class CheckpointStageOperator(CheckpointOperator):
         Whoever mends the application and clears that task would have the rows of the first one compared.
 
         :param fork: Location of the fork.
-        :param batches: What this operator has returned.
+        :param batches: The return value of this operator.
         :param shadow_sink: The sink of the new version.
         :param checkpoint_conn_id: Connection of type ``checkpoint``.
         """

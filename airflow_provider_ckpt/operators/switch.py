@@ -40,7 +40,7 @@ class CheckpointSwitchOperator(CheckpointOperator):
         and gets Airflow's context where it has a parameter ``context``, or one without a default.
     :param backup_root: Where the backup of the old version is, for ``way_back``.
     :param trigger: The trigger of the query, as in a deploy file.
-    :param unchanged_since: What an earlier task of this class has returned: it fails when a query has run since.
+    :param unchanged_since: The return value of an earlier task of this class: it fails when a query has run since.
     """
 
     does = "switch"

@@ -71,7 +71,7 @@ class CheckpointChangeOperator(CheckpointOperator):
     :param break_lock: Remove the lock of another change of the checkpoint, which you know has ended.
     :param plan_only: Only log the plan, and push it to the XCom ``plan``. A plan that is too large for Airflow's
         database is refused: leave plan_only out, or use ``ckpt`` with ``--plan-out``.
-    :param expected_plan: What somebody has seen of the plan in the preview of the page of the checkpoint. A plan
+    :param expected_plan: Features of the plan as seen in the preview of the page of the checkpoint. A plan
         that is made now and does or requires anything else is refused, with what differs.
     """
 

@@ -26,7 +26,7 @@ class CheckpointRepairOperator(CheckpointChangeOperator):
     :param copy: Copy of the output directory or of its ``_spark_metadata``, from which missing entries are taken.
     :param adopt: Batches that get the data files that may be their own, or one of them: ``4`` or ``4=part-….parquet``.
     :param empty: Batches that get an entry without files: readers do not get their rows.
-    :param compact_interval: What the query sets as ``spark.sql.streaming.fileSink.log.compactInterval``; by default 10.
+    :param compact_interval: The query's value of ``spark.sql.streaming.fileSink.log.compactInterval``; by default 10.
     """
 
     kind: ClassVar[Kind] = "repair"

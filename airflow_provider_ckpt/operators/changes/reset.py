@@ -42,12 +42,12 @@ class CheckpointResetOffsetsOperator(CheckpointFencingOperator):
     :param by_duration: The same, of a time so long ago: ``36h``, a timedelta, or seconds.
     :param shift_by: So many offsets on; a negative number goes back.
     :param to_offsets: One offset, or offsets by topic and partition as in ``startingOffsets``; JSON when it is text.
-    :param to_version: Of a Delta source: to the end of this version; the next batch begins with the one after it.
-    :param to_snapshot: Of an Iceberg source: the same of a snapshot, by its id.
-    :param skip_version: Of a Delta source: past this version, with which the next batch would begin, and past no other.
-    :param skip_snapshot: Of an Iceberg source: the same of a snapshot, by its id.
+    :param to_version: Delta: to the end of this version; the next batch starts with the one after it.
+    :param to_snapshot: Iceberg: the same for a snapshot, by its id.
+    :param skip_version: Delta: skip exactly this version, which the next batch would start with.
+    :param skip_snapshot: Iceberg: the same for a snapshot, by its id.
     :param from_csv: Lines ``topic,partition,offset``, as ``--export`` writes them.
-    :param topics: What is moved: a topic, or some of its partitions as ``orders:0,1``; one text or a list. By default
+    :param topics: To move: a topic, or some of its partitions as ``orders:0,1``; one text or a list. By default
         all that the offset log has.
     :param kafka_conn_id: Connection of type ``kafka``, whose extra configures the client.
     :param trigger: The trigger of the query as a deploy file says it; with ``realTime`` the logs do not show every
