@@ -123,7 +123,7 @@ def _not_understood(request: Request, _: Exception) -> Response:
 
 
 def _outside(request: Request, _: Exception) -> Response:
-    """As for any page that there is not: whether anything is at the location is not said, nor known."""
+    """Answer as for any missing page: it does not tell if anything is at the location."""
     return _answer(request, 404, _OUTSIDE)
 
 

@@ -58,7 +58,7 @@ class Selection:
 
     @classmethod
     def of(cls, asked: Mapping[str, str]) -> Selection:
-        """From the query of a URL; what makes no sense there is left out."""
+        """Parse the query of a URL; what makes no sense there is left out."""
         page = asked.get("page", "")
         return cls(
             asked.get("q", "")[:MOST_TYPED].strip(),
@@ -98,7 +98,7 @@ class Part:
     Args:
         rows: Those of the page.
         count: How many were selected.
-        page: Which page it is; the last one where a later one was asked for.
+        page: Number of the page; the last one where a later one was asked for.
         pages: How many there are, at least 1.
     """
 

@@ -50,7 +50,7 @@ class Preview:
     """A plan that was made, and the conf of the DAG run that makes it again.
 
     Args:
-        plan: What would be done.
+        plan: The plan to show.
         conf: Conf of the run; with what it has to expect of its plan.
     """
 
@@ -62,10 +62,10 @@ def make_preview(kind: Kind, location: str, asked: Asked, settings: Settings) ->
     """The plan, made now.
 
     Args:
-        kind: What it is for.
+        kind: Kind of its change.
         location: The checkpoint, which is below the roots.
-        asked: What was asked for, as the DAG takes it.
-        settings: What the pages may read.
+        asked: The request, as the DAG takes it.
+        settings: Settings of the pages.
 
     Raises:
         OutsideRootsError: The checkpoint is not below the roots.
@@ -193,7 +193,7 @@ def _source(text: str) -> Source:
 
 
 def _require_known(declared: Source, conn_id: str | None, settings: Settings) -> None:
-    """See that a page connects to no broker, and with no connection, that nobody has allowed."""
+    """Require that a page connects to no broker, and with no connection, that nobody has allowed."""
     named = [server.strip() for server in declared.location.split(",")] if declared.type == "kafka" else []
     wanted = [*filter(None, named), *([f"conn={conn_id}"] if conn_id else [])]
     refused = [server for server in wanted if server not in settings.brokers]

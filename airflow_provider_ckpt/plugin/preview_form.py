@@ -29,7 +29,7 @@ class Field:
         label: For people.
         hint: An example, or what it means.
         kind: ``text``, ``number`` (whole), ``flag``, ``json``, ``list`` or ``lines``.
-        is_goal: Whether it says where to; exactly one of those is given.
+        is_goal: True if it says where to; exactly one of those is given.
     """
 
     name: str

@@ -29,7 +29,7 @@ class Logs:
     Args:
         listing: The top and the entries of both logs; of very long ones the newest alone.
         entries: How many entries both have.
-        whole: Whether all of them are in the listing.
+        whole: True if all of them are in the listing.
     """
 
     listing: DirectoryListing
@@ -83,7 +83,7 @@ class Log:
     Args:
         batches: Newest first.
         conf_changes: Newest first.
-        tallies: What was read of each source, by id.
+        tallies: Units read of each source, by id.
         newest: The newest batch of the logs; None when they have none.
         older: The batch before which the next page begins; None when there is none.
         unread: Why the page has fewer batches than it could have; empty when it has all.
@@ -104,10 +104,10 @@ def read_log(
 
     Args:
         store: Where the checkpoint is.
-        logs: What was just listed.
+        logs: The present listing.
         before: Only batches before this one (exclusive); None for the newest.
         declared: Types of sources by id, for logs that do not name them.
-        is_late: Whether no more should be read.
+        is_late: Tells if no more should be read.
 
     Raises:
         CheckpointError: A type was declared that is unknown or does not fit; or the storage refused or did not answer.

@@ -20,10 +20,10 @@ def render(request: Request, template: str, *, status: int = 200, **values: Any)
     """A page.
 
     Args:
-        request: What is answered; it tells where the app is mounted.
+        request: The request that is answered; it tells where the app is mounted.
         template: Its file in ``templates/``, which extends ``base.html``.
         status: HTTP status.
-        values: What the template shows.
+        values: Values for the template.
     """
     base = request.scope.get("root_path", "").rstrip("/")
     page = _environment().get_template(template)

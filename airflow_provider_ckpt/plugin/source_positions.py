@@ -28,14 +28,14 @@ class Source:
 
     Args:
         source_id: Its position in the query, or its name.
-        source_type: What kind it is; None when nobody has said.
-        unit: What is counted, such as ``records``.
+        source_type: Its source type; None when nobody has said.
+        unit: The unit, such as ``records``.
         committed_offset: JSON text, cut short; None before the first commit.
         planned_offset: The same of the batch in flight; None when there is none.
         partitions: Those that were read most, first.
         others: How many partitions are not listed.
         problem: Why nothing can be counted.
-        chart: What each of the first partitions has read, as SVG; empty when there is nothing to draw.
+        chart: Chart of what each of the first partitions has read, as SVG; empty when there is nothing to draw.
     """
 
     source_id: str
@@ -82,12 +82,12 @@ def source_of(
     """One source as it is shown.
 
     Args:
-        source_id: Which.
+        source_id: The source.
         source_type: Its type; None when nobody has said.
-        unit: What is counted.
+        unit: The unit.
         offsets: The committed and the planned offset as JSON text.
         positions: The committed position of each partition, when they are known.
-        tally: What was read of it.
+        tally: Units read of it.
     """
     names = sorted({*positions, *tally.read}, key=lambda name: (-tally.read.get(name, 0), _natural(name)))
     shown = names[:MOST_PARTITIONS]

@@ -53,7 +53,7 @@ def connected(conn_id: str | None, location: str) -> Iterator[None]:
 
     Args:
         conn_id: The connection; None for none.
-        location: What it was asked for.
+        location: The location that was asked for.
     """
     try:
         yield

@@ -50,14 +50,14 @@ class Batch:
 
     Args:
         batch_id: Its id.
-        planned: Whether the offset log has it.
-        committed: Whether the commit log has it.
+        planned: True if the offset log has it.
+        committed: True if the commit log has it.
         planned_at_ms: When it was planned, by the clock of the driver.
         committed_at_ms: When it was committed, by the clock of the storage.
         pause_ms: From the planning of the batch before it to its own.
         watermark_ms: Watermark that it ran with.
-        reads: What it has read, by source.
-        notes: What is worth a second glance.
+        reads: Units that it has read, by source.
+        notes: Notes for the reader.
         digest: Equal for equal confs.
     """
 
@@ -74,14 +74,14 @@ class Batch:
 
     @property
     def duration_ms(self) -> int | None:
-        """From its planning to its commit; two clocks, so nothing is said where they disagree."""
+        """Time from its planning to its commit; None where the two clocks disagree."""
         if self.planned_at_ms is None or self.committed_at_ms is None or self.committed_at_ms < self.planned_at_ms:
             return None
         return self.committed_at_ms - self.planned_at_ms
 
     @property
     def state(self) -> str:
-        """In a word or two."""
+        """The state in a word or two."""
         if not self.committed:
             return "not committed"
         return "committed, damaged" if self.is_damaged else "committed"
@@ -223,14 +223,14 @@ class Change:
     """A change that somebody has made with ckpt, or begun.
 
     Args:
-        plan: What was meant.
+        plan: The plan.
         state: ``planned``, ``refused``, ``interrupted``, ``applied`` or ``undone``.
         at_ms: When, epoch milliseconds: its end, else its begin.
         by: Who; empty when nobody said.
         approved_by: Who approved it; empty when nobody was asked.
         accepted_sink: Effects on a sink that were accepted.
         from_batch: The newest committed batch before it, or None.
-        forgotten: Whether it can be taken back no more.
+        forgotten: True if it can be taken back no more.
     """
 
     plan: Plan
@@ -260,7 +260,7 @@ def lines_of(
         batches: Newest first.
         changes: In any order.
         until_ms: When what follows the batches began, which later changes are shown with; None when nothing follows.
-        are_oldest: Whether there are no older batches, which earlier changes are shown with.
+        are_oldest: True if there are no older batches, which earlier changes are shown with.
     """
     todo = [item for item in changes if item.state in ("applied", "undone", "interrupted")]
     todo = sorted((item for item in todo if until_ms is None or item.at_ms <= until_ms), key=lambda item: item.at_ms)
