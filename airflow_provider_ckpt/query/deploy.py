@@ -26,12 +26,12 @@ class DeploySpec:
         sink: The sink, or None.
         operators: Spark's names of the stateful operators by operator id, such as ``("stateStoreSave",)``; an empty
             tuple is a stateless query, None is unknown.
-        async_progress: Whether the deploy switches on async progress tracking; None is unknown.
+        async_progress: True if the deploy switches on async progress tracking; None is unknown.
         sink_name: Name of the sink (sink evolution); an empty text is a sink without one, None is unknown.
         trigger: One of TRIGGERS; None is unknown.
-        source_options: What the query sets for its sources, such as ``0.failOnDataLoss``.
+        source_options: Options of the query's sources, such as ``0.failOnDataLoss``.
         classes: Classes beside those of open Spark that are on the class path, such as a state store provider.
-        sets_no_conf: Whether an empty ``confs`` says that the deploy sets none, rather than nothing.
+        sets_no_conf: True if an empty ``confs`` says that the deploy sets none, rather than nothing.
     """
 
     declared_version: SparkVersion | None = None
@@ -111,7 +111,7 @@ def parse_deploy(name: str, text: str) -> DeploySpec:
 
     Args:
         name: Of the file: a path or a URL.
-        text: What is in it.
+        text: Its content.
 
     Raises:
         ValueError: It is no such file; the message names the key.

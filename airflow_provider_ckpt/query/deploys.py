@@ -31,7 +31,7 @@ class Deploys:
     over: Mapping[str, Any] = field(default_factory=dict)
 
     def with_said(self, said: Mapping[str, Any]) -> Deploys:
-        """With keys that win for every query. Raises ValueError as :func:`parse_deploys`."""
+        """The same deploys with keys that win for every query. Raises ValueError as :func:`parse_deploys`."""
         declare(DeploySpec(), said)
         return replace(self, over=said)
 
@@ -56,7 +56,7 @@ def parse_deploys(name: str, text: str) -> Deploys:
 
     Args:
         name: Of the file: a path or a URL.
-        text: What is in it.
+        text: Its content.
 
     Raises:
         ValueError: It is no such file; the message names the key.

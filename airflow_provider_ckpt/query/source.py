@@ -24,7 +24,7 @@ class Source:
     Args:
         id: Its name (source evolution), or its position as a text: ``"0"`` is the first; None when nobody has said.
         type: Its type as the codec spells it, such as ``kafka``; None when it is not known.
-        place: What it reads from, as it was declared: ``broker:9092/orders``, ``s3://lake/orders``; empty when that is
+        place: The place it reads from, as declared: ``broker:9092/orders``, ``s3://lake/orders``; empty when that is
             not declared.
     """
 
@@ -56,7 +56,7 @@ class Source:
 
     @property
     def topics(self) -> tuple[str, ...]:
-        """Of Kafka; none means those that the query has read from."""
+        """Topics of Kafka; none means those that the query has read from."""
         listed = self.place.removeprefix("//").partition("/")[2] if self.type == "kafka" else ""
         return tuple(topic for topic in listed.split(",") if topic)
 
@@ -175,7 +175,7 @@ def _parsed(text: str, source_id: str | None) -> Source:
 
 
 def count_of_sources(count: int) -> tuple[Source, ...]:
-    """So many sources, of which nothing else is known."""
+    """This many sources, of which nothing else is known."""
     return (Source(None),) * count
 
 
