@@ -1,1 +1,1 @@
-"""What was found, for people (tables) and for CI systems (JSON, JUnit XML, SARIF)."""
+"""Reports of findings, for people (tables) and for CI systems (JSON, JUnit XML, SARIF)."""

@@ -78,7 +78,7 @@ def audit_page(tables: Mapping[str, Sequence[Row]], *, now_ms: int, about: str, 
     Args:
         tables: Rows of each table of :mod:`airflow_provider_ckpt.batches.audit`; times as Spark gives them.
         now_ms: When the fleet was judged, epoch milliseconds.
-        about: What was audited, for the first lines.
+        about: The audited places, for the first lines.
         polled_ms: Since when every checkpoint has been polled, epoch milliseconds; 0 when that is not known.
     """
     happened = {row["location"] for row in tables["events"]}
@@ -160,7 +160,7 @@ def _queries(queries: Sequence[Row], events: Mapping[str, Sequence[Row]]) -> str
 
 
 def _kinds(events: Iterable[Row]) -> str:
-    """What has happened to a query, each kind once, with how often."""
+    """Kinds of events of a query, each once, with their counts."""
     counts = Counter(row["kind"] for row in events)
     return ", ".join(_kind(kind) + (f" {count}×" if count > 1 else "") for kind, count in counts.items())
 
@@ -204,7 +204,7 @@ def _charts(queries: Sequence[Row], tables: Mapping[str, Sequence[Row]], events:
 
 
 def _marks(events: Iterable[Row], stalls: Iterable[Row], now_ms: int) -> list[Mark]:
-    """What happened to one query, on its charts: a stall is an area up to its end, or up to now."""
+    """Marks of the events of one query on its charts: a stall is an area up to its end, or up to now."""
     ends = {row["since"]: _ms(row["until"]) or now_ms for row in stalls}
     return [
         Mark(at, row["what"], _KINDS.get(row["kind"], "note"), ends.get(row["at"]) if row["kind"] == "stall" else None)

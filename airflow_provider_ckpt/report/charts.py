@@ -20,7 +20,7 @@ class Mark(NamedTuple):
 
     Args:
         at_ms: When, epoch milliseconds.
-        text: What a pointer over it shows.
+        text: Text that a pointer over it shows.
         tone: CSS class that colours it.
         until_ms: End of the span; None for a moment.
     """
@@ -50,10 +50,10 @@ def line_chart(
     """A chart with a line for each series, from zero up.
 
     Args:
-        title: What is drawn, with its unit; also what a screen reader says.
+        title: The drawn quantity, with its unit; a screen reader reads it out, too.
         series: Points by name.
         span_ms: From when to when, epoch milliseconds; charts of one page have the same.
-        marks: What is drawn as a vertical line, or as an area where it has an end.
+        marks: Marks that are drawn as a vertical line, or as an area where it has an end.
     """
     top = nice_ceiling(max((value for points in series.values() for _, value in points), default=0))
     place = _Place(span_ms, top)
@@ -89,12 +89,12 @@ class _Place:
         self.top = top
 
     def x(self, at_ms: float) -> float:
-        """From the left."""
+        """Distance from the left."""
         share = (at_ms - self.first) / (self.last - self.first)
         return round(_LEFT + min(max(share, 0.0), 1.0) * (WIDTH - _LEFT - _RIGHT), 1)
 
     def y(self, value: float) -> float:
-        """From the top."""
+        """Distance from the top."""
         return round(HEIGHT - _BOTTOM - min(max(value / self.top, 0.0), 1.0) * (HEIGHT - _TOP - _BOTTOM), 1)
 
     def time(self, share: float) -> tuple[float, str]:

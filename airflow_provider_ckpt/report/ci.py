@@ -1,4 +1,4 @@
-"""What was judged, as documents that CI systems read: JSON, JUnit XML and SARIF 2.1.0."""
+"""Judgements as documents that CI systems read: JSON, JUnit XML and SARIF 2.1.0."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What was found out about one checkpoint.
+    """Judgement of one checkpoint.
 
     Args:
         location: Its URI.
-        findings: What the rules found, worst first.
-        forecast: The restart, foretold by a gate; None for a check.
+        findings: Findings of the rules, worst first.
+        forecast: The restart, forecast by a gate; None for a check.
         known: The findings that a baseline accepts; None when there is no baseline.
         error: Why it could not be judged; None when it could.
-        unknown: What was not judged, because it was neither declared nor read.
+        unknown: Names of what was not judged, because it was neither declared nor read.
         fail_on: The decision of a gate from which on the answer is no: ``block`` or ``warn``.
     """
 
@@ -54,15 +54,17 @@ class Judged:
 
     @property
     def spark_error(self) -> str | None:
-        """What Spark would stop with, when that was foretold."""
+        """Error that Spark would stop with, if there is a forecast."""
         return self.forecast.spark_error if self.forecast else None
 
     def is_known(self, finding: Finding) -> bool:
-        """Whether a baseline has the finding."""
+        """True if a baseline has the finding."""
         return self.known is not None and finding in self.known
 
     def is_accepted(self, finding: Finding) -> bool:
-        """Whether it no longer counts. No baseline makes Spark start: what Spark stops at counts all the same."""
+        """True if the finding no longer counts. A baseline does not make Spark start, so what Spark stops at still
+        counts.
+        """
         return self.is_known(finding) and not (self.spark_error and finding.spark_error)
 
     @property
@@ -86,14 +88,14 @@ class Judged:
 
     @property
     def is_no(self) -> bool:
-        """Whether the answer is no."""
+        """True if the answer is no."""
         if self.outlook is not None:
             return self.outlook.closes(self.fail_on)
         return any(finding.severity == "error" for finding in self.counting)
 
     @property
     def exit_code(self) -> int:
-        """What the command ends with: that of the error, 1 when the answer is no, else 0."""
+        """Exit code of the command: that of the error, 1 when the answer is no, else 0."""
         if self.error is not None:
             return self.error.exit_code
         return GateFailedError.exit_code if self.is_no else 0
@@ -197,7 +199,7 @@ def _cases(checkpoint: Judged) -> Iterator[ElementTree.Element]:
 
 
 def _judged_case(checkpoint: Judged) -> ElementTree.Element:
-    """What was not judged has neither passed nor failed, unless the gate is to fail on it."""
+    """Test case for unjudged parts: neither passed nor failed, unless the gate is to fail on it."""
     case = _case(checkpoint, "Everything was judged")
     if checkpoint.unknown:
         tag = "failure" if checkpoint.forecast is not None and checkpoint.fail_on == "warn" else "skipped"

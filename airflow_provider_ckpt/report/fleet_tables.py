@@ -56,7 +56,7 @@ def _frequent_notes(rows: Sequence[FleetRow]) -> set[str]:
 
 
 def _codes_tables(rows: Sequence[FleetRow]) -> list[Table]:
-    """What each code is about, and at how many of the checkpoints it was found."""
+    """Table of the codes: the subject of each, and the number of checkpoints where it was found."""
     having: dict[str, int] = {}
     for row in rows:
         for code in {finding.code for finding in row.findings}:

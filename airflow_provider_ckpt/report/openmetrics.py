@@ -141,7 +141,7 @@ def _of_partitions(partitions: Sequence[tuple[Labels, PartitionLag]]) -> Iterato
 
 
 def _topics(source: SourceLag) -> dict[str, int]:
-    """What is unread in each topic; nothing when there are too many of them."""
+    """Unread data of each topic; empty when there are too many topics."""
     unread: dict[str, int] = {}
     for part in source.partitions:
         unread[part.topic] = unread.get(part.topic, 0) + part.unread

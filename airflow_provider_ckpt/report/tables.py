@@ -1,4 +1,4 @@
-"""Tables for people, the same in a terminal and in a task's log."""
+"""Tables for people of what was found, planned and done."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def fleet_table(rows: Sequence[FleetRow], left_out: Collection[str] = ()) -> Tab
 
 
 def _lag_cells(row: FleetRow) -> tuple[Any, ...]:
-    """What is unread of all sources, how old the oldest of it is, and when the first of it may be deleted."""
+    """Unread data of all sources, the age of the oldest, and the time at which the first of it may be deleted."""
     from airflow_provider_ckpt.report.lag_tables import unread_text
 
     sources = row.sources or ()
@@ -103,7 +103,7 @@ def headline(location: str, foretold: Forecast) -> str:
 
 
 def not_judged_text(unknown: Sequence[str]) -> str:
-    """What was not judged, as the end of a first line; empty when everything was."""
+    """Names of what was not judged, as the end of a first line; empty when everything was judged."""
     return f"; not judged: {', '.join(unknown)}" if unknown else ""
 
 
@@ -139,7 +139,7 @@ def forecast_tables(location: str, foretold: Forecast) -> list[Table]:
 
 
 def _next_batch_tables(batches: NextBatches) -> list[Table]:
-    """What the next batch reads of each source, or what is missing to say so."""
+    """Table of the data that the next batch reads of each source, or why that is not known."""
     known = [(name, item.text, item.ends_text, " ".join(item.notes)) for name, item in batches.coming.items()]
     unknown = [(name, None, None, sentence) for name, sentence in batches.missing.items()]
     rows = tuple(sorted((*known, *unknown), key=lambda row: row[0]))
@@ -177,7 +177,7 @@ def plan_tables(plan: Plan, *, most: int = 20) -> list[Table]:
 
 
 def _held(plan: Plan, name: str) -> str:
-    """What is done with an entry around the other steps of a plan."""
+    """Words for an entry that is handled around the other steps of a plan."""
     closes = any(action.do == "close" and action.name == name for action in plan.actions)
     return "written first and removed last" if closes else "removed first and put back last"
 
@@ -196,7 +196,7 @@ def _guards(plan: Plan) -> list[str]:
 
 
 def history_table(location: str, changes: Sequence[Record]) -> Table:
-    """What was done to a checkpoint, a row for each change."""
+    """Table of the changes of a checkpoint, a row for each."""
     rows = tuple(
         (
             record.plan.plan_id,
@@ -221,7 +221,7 @@ def _people(record: Record) -> str | None:
 
 
 def backup_table(taken: Manifest) -> Table:
-    """What a backup is."""
+    """Table of the facts of a backup."""
     return facts(
         taken.backup_id,
         [
@@ -264,7 +264,7 @@ def backups_table(root: str, listing: BackupListing) -> Table:
 
 
 def backup_plan_tables(plan: BackupPlan) -> list[Table]:
-    """What a backup would copy, and what it would leave out and why."""
+    """Tables of the files that a backup would copy, and of those that it would leave out and why."""
     unknown = set(plan.beside.unknown)
     rows = tuple(
         (name, plan.view.objects[name].size, "unknown, kept" if name in unknown else "") for name in plan.names
@@ -278,7 +278,7 @@ def backup_plan_tables(plan: BackupPlan) -> list[Table]:
 
 
 def sentences_on_unknown(taken: Manifest) -> list[str]:
-    """What to know of files in a backup that ckpt does not know, and of what no file tells."""
+    """Sentences on files in a backup that ckpt does not know, and on state that no file describes."""
     said = [f"Not judged: {problem}." for problem in taken.not_judged]
     if taken.unknown:
         said.append(f"{len(taken.unknown)} files that ckpt does not know are in it: {listed_shortly(taken.unknown)}.")
@@ -291,7 +291,7 @@ def sentences_on_unknown(taken: Manifest) -> list[str]:
 
 
 def prune_tables(plan: PrunePlan) -> list[Table]:
-    """What a prune keeps and why, and what it sweeps."""
+    """Tables of the backups that a prune keeps and why, and of the objects that it sweeps."""
     decisions = tuple(
         (item.backup_id, "keep" if item.keep else "drop", ", ".join(item.reasons) or "no --keep rule keeps it")
         for item in plan.decisions
@@ -307,7 +307,7 @@ def prune_tables(plan: PrunePlan) -> list[Table]:
 
 
 def published_table(published: Sequence[Publication], title: str = "Published") -> Table:
-    """What consumer groups got, or would get."""
+    """Table of the offsets that consumer groups got, or would get."""
     columns = ("checkpoint", "batch", "group", "partitions", "lag in offsets, at most")
     rows = (
         (item.position.location, item.position.batch_id, item.group, len(item.offsets), item.lag) for item in published
@@ -316,7 +316,7 @@ def published_table(published: Sequence[Publication], title: str = "Published") 
 
 
 def rehearsal_table(rehearsal: Rehearsal) -> Table:
-    """What a Spark found in a restored backup, a row for each part of the state."""
+    """Table of the results of Spark on a restored backup, a row for each part of the state."""
     rows: list[tuple[Any, ...]] = [
         (part.operator_id, part.operator, part.part or None, part.rows) for part in rehearsal.state
     ]
