@@ -1,1 +1,1 @@
-"""What Spark will do at the next start, step by step."""
+"""Forecast of the next start of Spark, step by step."""

@@ -1,4 +1,4 @@
-"""What is asked about the sources that a deploy declares."""
+"""Questions about the sources that a deploy declares."""
 
 from __future__ import annotations
 

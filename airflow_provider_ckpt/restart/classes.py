@@ -18,7 +18,7 @@ def classes_to_find(view: CheckpointView, deploy: DeploySpec) -> tuple[str, ...]
 
 
 def has_foreign_state(view: CheckpointView, deploy: DeploySpec) -> bool:
-    """Whether a class opens the state whose files ckpt does not know."""
+    """True if a class opens the state whose files ckpt does not know."""
     return bool(_provider(view, deploy))
 
 

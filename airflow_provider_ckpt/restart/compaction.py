@@ -72,7 +72,7 @@ def _finding(what: str, name: str, wrong: Misnamed, conf: str, batch_id: int | N
 
 
 def _interval(deploy: DeploySpec, conf: str) -> int | None:
-    """What the deploy sets, else the default; None where it sets no interval that Spark takes."""
+    """Interval of the deploy, else the default; None where it sets one that Spark refuses."""
     text = deploy.confs.get(conf)
     if text is None:
         return COMPACT_INTERVAL

@@ -1,4 +1,4 @@
-"""Whether a query went on, after a restart or a rollback, where it had stopped.
+"""Checks that a query went on, after a restart or a rollback, where it had stopped.
 
 Take a :class:`~airflow_provider_ckpt.restart.bookmark.Bookmark` before the deploy, keep it as JSON, and compare it with
 the checkpoint when the query has run again. What the logs cannot show, and what therefore is not judged:
@@ -38,12 +38,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Continuity:
-    """What became of a query since its bookmark.
+    """Progress of a query since its bookmark.
 
     Args:
         bookmark: Where it had stopped.
         latest_committed: The newest committed batch now.
-        findings: What speaks against a continuation, errors first.
+        findings: Findings against a continuation, errors first.
     """
 
     bookmark: Bookmark
@@ -133,7 +133,7 @@ def _history(bookmark: Bookmark, view: CheckpointView) -> Iterator[Finding]:
 
 
 def _rewritten(bookmark: Bookmark, entry: OffsetSeq) -> str | None:
-    """In what the entry of the bookmark's batch is not what it was."""
+    """Differences of the present entry of the bookmark's batch."""
     offsets, batch_id = offsets_of(entry), bookmark.batch_id
     watermark_ms = entry.metadata.batch_watermark_ms if entry.metadata else None
     if offsets != dict(bookmark.offsets):
@@ -202,7 +202,7 @@ class _Step:
     source_types: Mapping[str, str]
 
     def findings(self) -> Iterator[Finding]:
-        """What happened to each source on the way."""
+        """Findings on each source on the way."""
         after = offsets_of(self.entry)
         gone, new = sorted(self.before.keys() - after.keys()), sorted(after.keys() - self.before.keys())
         yield from self._renamed(gone, new)

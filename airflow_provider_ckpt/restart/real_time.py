@@ -35,11 +35,11 @@ def trigger_of(said: str | None, operators: Iterable[str]) -> str:
     Only the metadata of an aggregation tells real-time mode; no conf and no other file does.
 
     Args:
-        said: What somebody has said, which holds whatever the files say.
+        said: The declared trigger, which holds whatever the files say.
         operators: Spark's names of the stateful operators.
 
     Raises:
-        PlanError: What was said is no trigger.
+        PlanError: The declared trigger is unknown.
     """
     if said and said not in TRIGGERS:
         raise PlanError(f"{said!r} is not a trigger; give one of {', '.join(TRIGGERS)}.", hint="Nothing was done.")

@@ -25,14 +25,14 @@ OLD, NAME = "OLD", "NAME"
 def continue_sources(
     view: CheckpointView, entry: OffsetSeq, sources: Sequence[Source] | None, first: str, *, named: bool = False
 ) -> Remedy:
-    """What lets the query go on with other sources.
+    """Remedy that lets the query go on with other sources.
 
     Args:
         view: The checkpoint.
         entry: Its newest offset entry.
         sources: Those of the deploy; None where it does not say.
-        first: What can be done instead, a sentence.
-        named: Whether the deploy gives its sources names.
+        first: An alternative, as a sentence.
+        named: True if the deploy gives its sources names.
     """
     olds = [source_id for source_id, _ in entry.offsets]
     pairs = _pairs(entry, sources, olds, named=named)

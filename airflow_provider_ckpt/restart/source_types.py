@@ -1,4 +1,4 @@
-"""What a source of a declared type stops at: the files that it keeps in the checkpoint, and its offsets.
+"""Stops of a source of a declared type: at the files that it keeps in the checkpoint, and at its offsets.
 
 Each type reads what it has written itself, and stops with an error of its own at what another type has left there.
 Measured for every ordered pair of the types of Spark, Kafka, Delta and Iceberg (``tests/oracle/types_run.py``).

@@ -84,7 +84,7 @@ COMPARED = ("CKPT123", "CKPT126")
 
 
 def source_findings(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
-    """Those of sources that the deploy has: an offset log of version 2 may hold others, which Spark ignores."""
+    """Findings on sources that the deploy has: an offset log of version 2 may hold others, which Spark ignores."""
     return sources.file_source_logs(view, deploy.source_kinds)
 
 

@@ -1,4 +1,4 @@
-"""What Spark's errors are called in each version; findings carry the names of Spark 4.3."""
+"""Names of Spark's errors in each version; findings carry the names of Spark 4.3."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _BEFORE_4_0 = {
 
 
 def error_name(finding: Finding, spark_version: SparkVersion) -> str | None:
-    """What a Spark stops with at a finding; None when it goes on."""
+    """Error with which a version of Spark stops at a finding; None when it goes on."""
     error = finding.spark_error
     if error is None or spark_version >= (4, 0):
         return error
