@@ -135,7 +135,7 @@ class CheckpointSensor(CheckpointTask, BaseSensorOperator):
 
     @property
     def timeout_at_ms(self) -> int:
-        """When ``timeout`` is over, if it begins now; epoch milliseconds."""
+        """Time at which ``timeout`` ends, if it begins now; epoch milliseconds."""
         return now_ms() + int(self._timeout_s * 1000)
 
     @property

@@ -55,7 +55,7 @@ class CheckpointProgressSensor(CheckpointSensor):
         writes it, in which text is templated: ``{"condition": "lag", "lag_ms": "PT5M"}``.
     :param sources: Types of the sources by id, such as ``{"0": "kafka"}``, needed to compare offsets; where each reads
         from, such as ``{"0": "kafka:host:9092"}``, for conditions that ask where the data ends.
-    :param source_options: What the query sets for its Kafka sources, such as ``{"0.maxOffsetsPerTrigger": 1000}``: the
+    :param source_options: Options of the query's Kafka sources, such as ``{"0.maxOffsetsPerTrigger": 1000}``: the
         log of the task then says how many batches are left.
     :param trigger: The trigger of the query, such as ``availableNow``. The task then fails when a run has ended before
         the condition was met.

@@ -86,7 +86,7 @@ class CheckpointLagSensor(CheckpointPositionSensor):
         have, or a mapping from each checkpoint of the list to its sources.
     :param most: So much may be unread of each source, in its unit.
     :param max_age: The oldest unread data may be as old as this: ``PT5M``, ``36h``, a timedelta, or seconds.
-    :param source_options: What the query sets for its Kafka sources, such as ``{"0.maxOffsetsPerTrigger": 1000}``: the
+    :param source_options: Options of the query's Kafka sources, such as ``{"0.maxOffsetsPerTrigger": 1000}``: the
         log of the task then says what the next batch reads, and what a run leaves unread.
     :param trigger: The trigger of the query, such as ``availableNow``.
     :param kafka_conn_id: Connection of type ``kafka``, whose extra configures the client that asks.
@@ -148,7 +148,7 @@ class CheckpointDataLossSensor(CheckpointPositionSensor):
     :param sources: As for :class:`CheckpointLagSensor`; at least one of Kafka, a Delta or Iceberg table, or files.
     :param will_lose_data_within: Succeed this long before the first that is unread may be deleted: ``PT6H``, ``36h``, a
         timedelta, or seconds.
-    :param source_options: What the query sets for its sources, such as ``{"0.subscribePattern": "orders-.*"}``.
+    :param source_options: Options of the query's sources, such as ``{"0.subscribePattern": "orders-.*"}``.
     :param trigger: The trigger of the query; with ``availableNow`` an Iceberg source needs its initial offset as well.
     :param kafka_conn_id: Connection of type ``kafka``, whose extra configures the client that asks.
     :param checkpoint_conn_id: Connection of type ``checkpoint``.
