@@ -32,8 +32,8 @@ class Misfit:
     """Why a sink is not that of the query.
 
     Args:
-        reason: What contradicts it; the sink is the subject.
-        hint: What to do.
+        reason: The contradiction; the sink is the subject.
+        hint: The remedy.
     """
 
     reason: str
