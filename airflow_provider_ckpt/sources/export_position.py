@@ -20,7 +20,7 @@ class Exported:
         location: URI of the checkpoint.
         source_id: The source.
         batch_id: The batch after which the other reader begins.
-        text: What the reader takes.
+        text: Text that the reader takes.
     """
 
     location: str

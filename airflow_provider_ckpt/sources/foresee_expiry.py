@@ -39,7 +39,7 @@ def foresee_expiry(
     Args:
         view: The checkpoint, as it was observed.
         sources: As for :func:`~airflow_provider_ckpt.sources.judge_sources.judge_sources`.
-        options: Options that the query sets for its sources.
+        options: Options of the query's sources.
         access: Access to the sources.
         brokers: Those that were asked for ``lost``; nine more requests are made for each partition.
         now_ms: Now, epoch milliseconds.

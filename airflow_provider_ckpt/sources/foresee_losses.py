@@ -22,7 +22,7 @@ class LossForecast:
     """Losses now, and the lag from which later ones follow.
 
     Args:
-        lost: What a restart loses, or stops at, now.
+        lost: Losses and stops of a restart now.
         sources: The lag of the Kafka sources; their ``expires_ms`` says when the next records may be deleted.
     """
 

@@ -45,14 +45,14 @@ class ToSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class SkipVersion:
-    """Past one version of a Delta table, which the next batch would begin with, and past no other."""
+    """Skip exactly one version of a Delta table, which the next batch would start with."""
 
     version: int
 
 
 @dataclass(frozen=True, slots=True)
 class SkipSnapshot:
-    """Past one snapshot of an Iceberg table, which the next batch would begin with, and past no other."""
+    """Skip exactly one snapshot of an Iceberg table, which the next batch would start with."""
 
     snapshot_id: int
 
@@ -91,9 +91,9 @@ def parse_goal(
         csv: Positions as ``kafka-consumer-groups --export`` writes them.
         version: Right after a version of a Delta table.
         snapshot: Right after a snapshot of an Iceberg table, by its id.
-        skip_version: Past this version of a Delta table, with which the next batch would begin, and past no other.
+        skip_version: Delta: skip exactly this version, which the next batch would start with.
         skip_snapshot: The same of a snapshot of an Iceberg table, by its id.
-        called: What the caller calls these arguments, for the error.
+        called: Names of these arguments at the caller, for the error.
 
     Raises:
         ValueError: None or several are given, or one makes no sense.

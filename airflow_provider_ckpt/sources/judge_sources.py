@@ -35,7 +35,7 @@ def judge_sources(
         view: The checkpoint, as it was observed.
         sources: By id, with what they read from or their type alone; a source of the checkpoint that is not named here
             is not declared.
-        options: Options that the query sets for its sources, such as ``0.failOnDataLoss``.
+        options: Options of the query's sources, such as ``0.failOnDataLoss``.
         access: Access to the sources.
         brokers: Of this query, or of several: earlier answers are not asked for again.
         now_ms: Now, epoch milliseconds.

@@ -32,7 +32,7 @@ class Judge(Protocol):
 
         Raises:
             StoreUnavailableError: The storage does not answer; another try can help.
-            StoreError: What the source reads from cannot be read.
+            StoreError: The place that the source reads from cannot be read.
             CheckpointError: The offset is none of that type.
         """
 

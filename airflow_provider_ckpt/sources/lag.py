@@ -46,7 +46,7 @@ class SourceLag:
     Args:
         source_id: Its position in the query, or its name.
         source_type: Its type, as declared; None when it was not.
-        unit: What is counted, such as ``offsets``; None when nothing can be.
+        unit: The unit, such as ``offsets``; None when nothing can be counted.
         total: How much is unread in all; None when that is not known.
         partitions: Of Kafka.
         files: Unread data files of a table or a directory.
@@ -55,8 +55,8 @@ class SourceLag:
         age_ms: The age of the oldest unread data, milliseconds; of Kafka as of its partitions. None when it is not
             known, be it of one partition with unread records.
         next_batch: Of Kafka.
-        notes: What the numbers leave out, or why there are none; sentences.
-        is_partial: Whether more is unread than was counted.
+        notes: Sentences on what the numbers leave out, or why there are none.
+        is_partial: True if more is unread than was counted.
     """
 
     source_id: str
@@ -140,7 +140,7 @@ def lag_of_kafka(
         source_id: The source.
         position: Where its newest committed batch ended, exclusive.
         extent: Its topics, as the broker has them.
-        ages: What :func:`~airflow_provider_ckpt.sources.kafka.find_ages.find_ages` has found; empty when nobody asked.
+        ages: Result of :func:`~airflow_provider_ckpt.sources.kafka.find_ages.find_ages`; empty when nobody asked.
         retention: How long the topics keep their records; None when nobody asked.
     """
     kept = retention or {}

@@ -43,9 +43,9 @@ class Move:
         kind: One of MOVABLE.
         old: Its offset in the newest committed batch.
         new: The offset that it gets.
-        warnings: What the person who approves it should know; sentences.
+        warnings: Sentences that the person who approves it should know.
         notes: How the offset was found; sentences.
-        counted: What is read again and what is left out, where what it reads from says so.
+        counted: Records read twice and records skipped, if the source can tell.
         initial: The initial offset that it gets beside it (``sources/N/offsets/0`` of Iceberg); None when that stays.
     """
 
@@ -147,7 +147,7 @@ class Aim(Protocol):
 
         Raises:
             PlanError: There is no such offset, or it is of another source.
-            StoreUnavailableError: What the source reads from does not answer.
+            StoreUnavailableError: The place that the source reads from does not answer.
             StoreError: That cannot be read.
         """
 

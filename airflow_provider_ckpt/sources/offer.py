@@ -24,7 +24,7 @@ def hint_of(checkpoint: Store | None, source_ids: Iterable[str] | None = None, *
     Args:
         checkpoint: The checkpoint of the query.
         source_ids: The sources that are missing; None for all that keep a log.
-        option: What is before each declaration, such as ``--source``.
+        option: Text before each declaration, such as ``--source``.
     """
     offers = offers_of(checkpoint, source_ids) if checkpoint is not None else {}
     if not offers:

@@ -58,7 +58,7 @@ class Access:
         open_store: Opens the directory of a table or of files.
         checkpoint: Of the query: a file source keeps a log there.
         kafka_config: Of librdkafka, or as Spark takes it, with ``kafka.`` before each key.
-        option: What a declaration is given with, for hints: ``--source `` on the command line.
+        option: Option of a declaration, for hints: ``--source `` on the command line.
     """
 
     open_store: Callable[[str], Store]

@@ -17,7 +17,7 @@ class Position:
         query_id: Id of the query, or empty.
         source_id: The source: its position in the query, or its name.
         batch_id: The batch.
-        offset: What the entry of that batch has for the source: for most types, where the next batch begins.
+        offset: The offset of the source in the entry of that batch: for most types, where the next batch begins.
     """
 
     location: str

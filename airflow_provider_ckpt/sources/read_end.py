@@ -34,7 +34,7 @@ def read_end(store: Store, position: Position, source_type: str) -> SourceOffset
 
     Args:
         store: The checkpoint.
-        position: What the entry of the batch has for the source.
+        position: The offset of the source in the entry of the batch.
         source_type: Type of the source.
 
     Raises:

@@ -25,7 +25,7 @@ class LagQuestion:
 
     Args:
         sources: By source id; also those of a type that has no end to be asked for, such as ``rate``.
-        options: Options that the query sets for its sources.
+        options: Options of the query's sources.
         ages: True to ask also for the timestamps of Kafka's records, in nine more requests for each partition with
             unread records, and for how long the topics keep them.
     """
@@ -42,7 +42,7 @@ def read_lag(
 
     Args:
         view: The checkpoint, as it was observed.
-        question: What is asked.
+        question: The question.
         access: How the sources are come by.
         now_ms: Now, epoch milliseconds.
         brokers: Of several queries, which :func:`read_ahead` has asked for all of them; None for this query alone.

@@ -14,14 +14,14 @@ def resolve_aim(declared: Source, goal: Goal, scope: Scope, access: Access) -> A
     """Where a source is to go.
 
     Args:
-        declared: What it reads from.
+        declared: The place that it reads from.
         goal: Where to.
         scope: Of Kafka: which partitions are moved.
         access: How what it reads from is come by.
 
     Raises:
         PlanError: A source of that type cannot be moved, or not there.
-        StoreError: What it reads from cannot be opened.
+        StoreError: The place that it reads from cannot be opened.
     """
     try:
         scope = scope.within(declared.topics)

@@ -22,12 +22,12 @@ class TableAtRestart:
     Args:
         checkpoint: Location of the checkpoint, for the commands that findings advise.
         source_id: Its position in the query, or its name.
-        source: What it reads from, as it was declared.
+        source: The place that it reads from, as it was declared.
         batch_id: The newest committed batch.
         committed: Where that batch ended.
         before: Where the batch before it ended; None when there is none, or when the source had no offset then.
         planned: Where the batch in flight ends; None without one.
-        options: What the query sets for the source, by names in lower case; empty when nothing was declared.
+        options: Options that the query sets for the source, by names in lower case; empty when nothing was declared.
         trigger: As ``DataStreamWriter.trigger`` calls it; None is unknown.
         back_to: The newest batch that ended before the source read what is not in the table any more, and that the
             checkpoint can be rolled back to; None when there is none, or nothing of that kind was read.
@@ -66,7 +66,7 @@ class TableLosses:
     """Findings on one source, or on several.
 
     Args:
-        findings: What a restart stops at, or loses, in the order in which Spark meets it.
+        findings: Findings on what a restart stops at, or loses, in the order in which Spark meets it.
         unknown: Names of what was not judged, such as ``source options``.
         expires_ms: The source keeps what the query has not read at least this much longer, milliseconds; None when
             nothing of that expires, or nobody knows.

@@ -16,7 +16,7 @@ class Unread:
         size: Bytes of these files.
         oldest_ms: Time at which the first of it was written, by the clock of its writer or of the storage, epoch
             milliseconds; None when there is nothing, or it does not say.
-        note: What these numbers leave out, as a sentence.
+        note: Sentence on what these numbers leave out.
         is_partial: True if some unread data is not counted, so that a count of 0 is not the end.
         rows: Rows of the files that are left; None where that is not known.
     """

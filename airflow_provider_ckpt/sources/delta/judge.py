@@ -159,7 +159,7 @@ def _unread_and_removed(at: TableAtRestart, table: DeltaTable) -> Iterator[tuple
 
 
 def _expiries(at: TableAtRestart, log: DeltaLog, table: DeltaTable) -> tuple[list[int], list[str]]:
-    """When the table may delete what the source needs, epoch milliseconds; and what of that is not known."""
+    """Time from which the table may delete what the source needs, epoch milliseconds; and what is unknown of it."""
     found: list[int | None] = []
     if table.schema.properties.get("delta.enableExpiredLogCleanup", "true").lower() == "true":
         kept_ms = _kept_ms(table.schema.properties, *_LOG_KEPT)
@@ -180,7 +180,7 @@ def _needed(at: TableAtRestart, table: DeltaTable) -> Iterator[int]:
 
 
 def _written_ms(log: DeltaLog, commit: DeltaCommit, version: int) -> int | None:
-    """When a commit was written: the cleanup of the log goes by the time of its file."""
+    """Time at which a commit was written: the cleanup of the log goes by the time of its file."""
     stored = log.commits[version].modified_ms
     return commit.at_ms if stored is None else stored
 

@@ -43,13 +43,13 @@ class DeltaTable:
     """A table at a restart.
 
     Args:
-        schema: What it says of itself now.
+        schema: Its present schema.
         newest: Its newest version.
         versions: The versions that are in its log.
-        commits: What they did, of those that the query has to read.
-        schemas: What the table said of itself at a version, of those at which the query begins to read; None where
+        commits: Their changes, for those that the query has to read.
+        schemas: Schemas of the table at a version, of those at which the query begins to read; None where
             nobody can tell any more.
-        reverted: What RESTOREs mean that the query has not read; None without one.
+        reverted: Meaning of the RESTOREs that the query has not read; None without one.
     """
 
     schema: DeltaSchema
@@ -67,8 +67,8 @@ class Stop:
     Args:
         condition: Delta's.
         version: The version that it cannot read; None for the whole table.
-        is_past: Whether the query has committed what comes before the end of its newest batch, in which that is.
-        commit: What that version did, where that matters.
+        is_past: True if the query has committed what comes before the end of its newest batch, in which that is.
+        commit: The changes of that version, where that matters.
     """
 
     condition: str
@@ -84,7 +84,7 @@ class Reading:
     Args:
         start: Where it begins.
         end: Where it ends; None for the end of the log.
-        is_past: Whether the query has committed it.
+        is_past: True if the query has committed it.
         snapshot: The version of which the table is read as a whole before; None when it is not.
     """
 

@@ -187,7 +187,7 @@ def commit_text(version: int, commit: DeltaCommit, read: int = 0) -> str:
 
     Args:
         version: Its number.
-        commit: What it did.
+        commit: Its changes.
         read: So many of its files were read already.
     """
     files = commit.added[read:]
@@ -225,7 +225,7 @@ def _first_at(log: DeltaLog, at_ms: int) -> int:
 
 
 def _times(actions: Iterable[Action]) -> list[int]:
-    """When a commit was made, epoch milliseconds, by the clock of its writer."""
+    """Time at which a commit was made, epoch milliseconds, by the clock of its writer."""
     infos = [parse_json(line)[_COMMIT_INFO] for _, line in actions]
     times = [info.get(key) for info in infos for key in ("inCommitTimestamp", "timestamp")]
     return [int(time) for time in times if time is not None]

@@ -70,7 +70,7 @@ class End:
         self._read_up_to = -1
 
     def end_at(self, at_ms: int | None, committed: SourceOffset | None, slack: int = 0) -> Condition:
-        """See ``SourceEnd.end_at``; with slack, as it is at this poll alone."""
+        """Condition for the end at a time (see ``SourceEnd.end_at``); with slack, as it is at this poll alone."""
         if slack:
             return self.unread(at_ms, committed, slack)
         if at_ms is None:

@@ -37,8 +37,8 @@ def unlogged(taken: Iterable[FileEntry], logged: Iterable[SinkFileStatus], root:
     """Compare what a source has taken with the log of the sink; None when nothing was taken from that directory.
 
     Args:
-        taken: What the log of the source names, up to the position of the query.
-        logged: What the log of the sink names, in its order; a file that it says to be deleted was taken out by it.
+        taken: Files that the log of the source names, up to the position of the query.
+        logged: Files named by the sink's log, in its order; a file that it says to be deleted was taken out by it.
         root: The directory, as :func:`~airflow_provider_ckpt.codec.source_log.key_of` spells it.
     """
     below = f"{root.strip('/')}/".lstrip("/")

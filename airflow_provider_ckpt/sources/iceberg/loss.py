@@ -32,7 +32,7 @@ class IcebergSource:
         planned: Where the batch in flight ends, exclusive; None without one.
         initial: Its initial offset; None when it has none yet.
         history: The table.
-        skips: What the query sets for it.
+        skips: Options that the query sets for it.
     """
 
     at: TableAtRestart

@@ -50,7 +50,7 @@ class Topic:
 
     Args:
         name: Its name.
-        topic_id: What tells it from a topic that had this name before.
+        topic_id: Id that differs from that of a topic that had this name before.
         partitions: Their numbers, ascending.
     """
 

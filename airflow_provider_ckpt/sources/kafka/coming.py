@@ -27,7 +27,7 @@ class Coming:
         batch: The next batch.
         outlook: How the query gets to the end of now.
         limits: The limits of the source, as they were declared.
-        planned: Whether the batch is in the offset log already, so that its end is certain.
+        planned: True if the batch is in the offset log already, so that its end is certain.
     """
 
     batch: NextBatch

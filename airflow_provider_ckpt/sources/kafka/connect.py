@@ -82,7 +82,7 @@ class Connection:
         Args:
             question: Asks the client, and has an answer to come for each part of what was asked.
             within_s: How long that may take in all, seconds.
-            is_answer: Whether a result is one; another counts as if no answer had come in time.
+            is_answer: Tells if a result is one; another counts as if no answer had come in time.
         """
         self.client.poll(0)
         if self._has_answered or self.has_failed:

@@ -20,7 +20,7 @@ def foresee_batches(
     Args:
         view: The checkpoint, as it was observed.
         declared: The sources, by id.
-        options: Options that the query sets for its sources, and its trigger.
+        options: Options of the query's sources, and its trigger.
         brokers: Their earlier answers are not asked for again.
 
     Raises:

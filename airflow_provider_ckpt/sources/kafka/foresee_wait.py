@@ -28,7 +28,7 @@ class WaitForesight:
 
     Args:
         sources: Where each source reads from, by id.
-        options: What the query sets for its sources, and its trigger. A source is asked about when one of both is
+        options: Options of the query's sources, and its trigger. A source is asked about when one of both is
             declared.
         access: How the sources are come by.
     """
@@ -99,7 +99,7 @@ def way_of(
     Args:
         source_id: The source, for sentences.
         position: Where its newest committed batch ended, exclusive.
-        target: What is waited for.
+        target: The condition to wait for.
         extent: The topics, as the broker has them.
         limits: The limits of the source.
         slack: So many offsets may be missing in all.

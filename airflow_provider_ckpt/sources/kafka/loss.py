@@ -34,7 +34,7 @@ class Losses:
     """Reasons of the sources of a query against its restart.
 
     Args:
-        findings: What a restart loses or stops at, in Spark's order.
+        findings: Findings on what a restart loses or stops at, in Spark's order.
         unknown: Names of what was not judged, such as ``topic ids`` without a memory of the ids that the topics had
             before.
         topic_ids: The ids of the topics as they are now, by source id and name, such as ``0/orders``.
@@ -61,7 +61,7 @@ class KafkaSource:
         extent: The topics, as the broker has them.
         topics: The topics that the query subscribes to; empty for those that it has read.
         known_ids: The ids that its topics had before, by name.
-        options: What the query sets for it.
+        options: Options that the query sets for it.
         checkpoint: Location of the checkpoint, for the commands that findings advise; empty for findings without any.
         servers: Bootstrap servers of its broker, for the same.
     """

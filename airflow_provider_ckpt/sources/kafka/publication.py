@@ -158,8 +158,8 @@ def left_in_group(publication: Publication, texts: Mapping[Partition, str]) -> l
     """Partitions that the group has from an earlier publication of this query, and that it does not read any more.
 
     Args:
-        publication: What is published now.
-        texts: What is kept beside each offset of the group.
+        publication: The publication of now.
+        texts: Text that is kept beside each offset of the group.
     """
     found = {at: _OURS.fullmatch(texts[at]) for at in texts.keys() - publication.offsets.keys()}
     query_id = publication.position.query_id

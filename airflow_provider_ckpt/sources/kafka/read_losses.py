@@ -34,7 +34,7 @@ def read_losses(
     Args:
         view: The checkpoint, as it was observed.
         sources: Those of Kafka, by id.
-        options: Options that the query sets for its sources, such as ``0.failOnDataLoss``.
+        options: Options of the query's sources, such as ``0.failOnDataLoss``.
         known_ids: The ids that topics had before, by source id and name, such as ``0/orders``.
         brokers: Of this query, or of several: earlier answers are not asked for again.
 
@@ -106,7 +106,7 @@ def _is_older(view: CheckpointView, sources: Mapping[str, Source], key: str, bro
 
 
 def _committed_ms(view: CheckpointView) -> int | None:
-    """When the newest batch was committed: by the time of the file, unless a copy has given it another one."""
+    """Time at which the newest batch was committed: by the time of the file, unless a copy has given it another one."""
     began_ms = view.planned_at_ms
     stored = view.objects.get(layout.commit_entry(view.latest_committed or 0))
     written_ms = None if stored is None else stored.modified_ms

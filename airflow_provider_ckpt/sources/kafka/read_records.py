@@ -47,7 +47,7 @@ class Timestamps:
         records: How many there are.
         least_ms: The least timestamp, epoch milliseconds; None without records.
         last_ms: That of the last record.
-        missing: Whether one of them has no timestamp.
+        missing: True if one of them has no timestamp.
     """
 
     upto: int

@@ -39,7 +39,7 @@ class KafkaAim:
     Args:
         broker: Of its topics.
         strategy: Where to.
-        scope: Which partitions are moved.
+        scope: The partitions that are moved.
     """
 
     broker: KafkaBroker
@@ -125,7 +125,7 @@ def _positions(source_id: str, offset: SourceOffset) -> dict[Partition, int]:
 
 
 def _moved(before: Mapping[Partition, int], after: Mapping[Partition, int]) -> tuple[str, ...]:
-    """From where to where, partition by partition, as far as these are few."""
+    """Old and new positions, partition by partition, as far as these are few."""
     moved = [at for at, offset in after.items() if at in before and offset != before[at]]
     texts = [f"{listed([at])} from {before[at]:,} to {after[at]:,}" for at in moved[:_SHOWN]]
     more = [f"and {len(moved) - _SHOWN} more partitions"] if len(moved) > _SHOWN else []

@@ -124,8 +124,8 @@ class Target:
     Args:
         offsets: The position of every partition that the entry is to have.
         clamped: Positions that the topic does not hold, in the order of the partitions.
-        notes: What else there is to know; sentences.
-        perhaps_new: What the partitions hold that are moved in topics that were created again or have lost records,
+        notes: Further notes; sentences.
+        perhaps_new: Contents of the moved partitions in topics that were created again or have lost records,
             each from its earliest offset to its end.
     """
 
@@ -178,8 +178,8 @@ def target(
     Args:
         strategy: Where to.
         current: The committed position of each partition, which is where the newest committed batch ended.
-        extent: What the topics hold.
-        scope: Which partitions are moved; the others stay where they are, also where the topic does not hold that.
+        extent: Contents of the topics.
+        scope: The partitions that are moved; the others stay where they are, also where the topic does not hold that.
         found_at: By partition the first record that is not older than the time asked for; None where there is none.
         planned: The ends of the batch in flight.
 
@@ -242,7 +242,7 @@ class _Wanted:
         return {EARLIEST: earliest, LATEST: latest}.get(asked, asked)
 
     def perhaps_new(self, partitions: Iterable[Partition]) -> list[Partition]:
-        """Those whose topic was created again, or has lost records, and that are there."""
+        """Partitions whose topic was created again, or has lost records, and that are there."""
         there = self._extent.latest
         return sorted(at for at in partitions if at[0] in self._created_again and at in there)
 

@@ -25,11 +25,11 @@ class TopicIds:
     known: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def of(self, location: str) -> Mapping[str, str]:
-        """Those of the topics of one checkpoint."""
+        """Ids of the topics of one checkpoint."""
         return self.known.get(location, {})
 
     def seeing(self, location: str, ids: Mapping[str, str]) -> TopicIds:
-        """With topics that were seen; a topic that is known keeps the id that it has here."""
+        """The same ids with topics that were seen; a topic that is known keeps the id that it has here."""
         merged = {**ids, **self.of(location)}
         return TopicIds({**self.known, location: merged} if merged else self.known)
 

@@ -38,7 +38,7 @@ def translate_position(
         position: Where it is.
         here: The cluster that it reads.
         there: The other cluster.
-        names: What topics are called there; the same name where nothing is said.
+        names: Names of the topics there; the same name where nothing is said.
         topics: Topics of the source that it may not have read from yet.
         most: So many unread records are read of each partition at most, for their timestamps.
 
@@ -93,7 +93,7 @@ def _asked(
 def _with_first_of_all(
     fresh: Mapping[Partition, Copied], here: KafkaBroker, there: KafkaBroker
 ) -> dict[Partition, Copied]:
-    """With the first record here and that of the copy."""
+    """Add the first record here and that of the copy."""
     own = {at: FirstSince(item.earliest, item.end, 1, 0) for at, item in fresh.items()}
     copies = {item.there: FirstSince(item.there_earliest, item.there_end, 1, 0) for item in fresh.values()}
     read_records(here, own)
@@ -106,7 +106,7 @@ def _with_first_of_all(
 def _timestamps(
     position: Position, begun: Mapping[Partition, Copied], here: KafkaBroker, most: int
 ) -> dict[Partition, Timestamps]:
-    """Those of the unread records; of a partition whose timestamps rise the first is enough."""
+    """Timestamps of the unread records; of a partition whose timestamps rise the first is enough."""
     stamps = {at: Timestamps(item.first_unread, item.end, 1 if item.rises else most) for at, item in begun.items()}
     read_records(here, stamps)
     if without := sorted(at for at, said in stamps.items() if said.missing):
@@ -116,7 +116,7 @@ def _timestamps(
 
 
 def _with_first_there(begun: Mapping[Partition, Copied], there: KafkaBroker, most: int) -> dict[Partition, Copied]:
-    """With the first record of the copy that may be an unread one.
+    """Add the first record of the copy that may be an unread one.
 
     The broker may name the end of a transaction in its place, so records are read from there on.
     """
@@ -140,7 +140,7 @@ def _with_first_there(begun: Mapping[Partition, Copied], there: KafkaBroker, mos
 
 
 def _with_older(begun: Mapping[Partition, Copied], there: KafkaBroker) -> dict[Partition, Copied]:
-    """With whether the copy has a record that is older than all that may be unread ones."""
+    """Add if the copy has a record that is older than all that may be unread ones."""
     readings = {
         item.there: Timestamps(item.there_earliest, item.there_end if item.first_there is None else item.first_there, 1)
         for item in begun.values()
@@ -154,7 +154,7 @@ def _with_older(begun: Mapping[Partition, Copied], there: KafkaBroker) -> dict[P
 
 
 def _with_seen_here(begun: Mapping[Partition, Copied], here: KafkaBroker, most: int) -> dict[Partition, Copied]:
-    """With the first record since T, where one of the copy was found; the broker may name the end of a transaction."""
+    """Add the first record since T, where one of the copy was found; the broker may name the end of a transaction."""
     readings = {
         at: FirstSince(item.first_here, item.end, most, item.at_ms)
         for at, item in begun.items()
@@ -167,7 +167,7 @@ def _with_seen_here(begun: Mapping[Partition, Copied], here: KafkaBroker, most: 
 def _with_first_here(
     begun: Mapping[Partition, Copied], here: KafkaBroker, there: KafkaBroker
 ) -> dict[Partition, Copied]:
-    """With the first record that may be read again."""
+    """Add the first record that may be read again."""
     behind = {at: item for at, item in begun.items() if item.first_there is None}
     tails = {
         item.there: Timestamps(max(item.there_earliest, item.there_end - TAIL), item.there_end, TAIL)

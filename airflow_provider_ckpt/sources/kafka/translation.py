@@ -46,16 +46,16 @@ class Copied:
         there_end: The end of the copy, asked for before the end here.
         at_ms: The least timestamp of the unread records that were read; None when there are none.
         upto: They were read up to this offset, exclusive.
-        rises: Whether the broker has given the records their timestamps, one after the other.
+        rises: True if the broker has given the records their timestamps, one after the other.
         first_there: The first record of the copy whose timestamp is not before ``at_ms``; None without one.
-        is_found: Whether it is that record; False: it is where the search for it has ended, and it comes later.
+        is_found: True if it is that record; False: it is where the search for it has ended, and it comes later.
         first_here: The first record here whose timestamp is not before ``at_ms``; where no unread record is in the
             copy, not before that of the last record of the copy. None without one.
-        last_is_here: Whether the last record of the copy has the timestamp of ``first_here``.
+        last_is_here: True if the last record of the copy has the timestamp of ``first_here``.
         seen_here: The first record here whose timestamp is not before ``at_ms``, or the first of all where nothing was
             read; None without one, or when the search for it has ended before.
         seen_there: The same of the copy.
-        has_older: Whether a record of the copy comes before ``first_there``, or before its end where that is None.
+        has_older: True if a record of the copy comes before ``first_there``, or before its end where that is None.
     """
 
     at: Partition
@@ -96,7 +96,7 @@ class Translated:
         not_proven: Unread offsets that may be skipped, because they may not be in the copy, or not from ``offset`` on.
             0: nothing is skipped.
         doubts: Why that is not proven, as sentences.
-        notes: What else is to be known of it, as sentences.
+        notes: Further notes, as sentences.
     """
 
     at: Partition
