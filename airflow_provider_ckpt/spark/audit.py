@@ -92,7 +92,7 @@ def take_in(session: Any, audit: Audit, *, follow_s: float | None = None) -> Any
 
     Args:
         session: A live Spark session.
-        audit: What, and where to.
+        audit: The audit, and the place for its results.
         follow_s: Seconds from one micro-batch to the next; None to end.
 
     Raises:
@@ -116,7 +116,7 @@ def judge(session: Any, audit: Audit, *, now_ms: int, polled_ms: int) -> dict[st
 
     Args:
         session: A live Spark session.
-        audit: What, and where to.
+        audit: The audit, and the place for its results.
         now_ms: The time, epoch milliseconds.
         polled_ms: See :class:`~airflow_provider_ckpt.batches.audit.Measure`.
     """

@@ -41,10 +41,10 @@ class TableOptions:
 
     Args:
         rows: ``batches``, or ``checkpoints``.
-        selection: Which batches.
+        selection: The batches.
         declared: Source types.
-        fails_fast: Whether a problem is an error.
-        deep: Whether ``rows=checkpoints`` judges state and source logs, too.
+        fails_fast: True if a problem is an error.
+        deep: True if ``rows=checkpoints`` judges state and source logs, too.
         partitions: How many partitions; None for as many as the number of checkpoints needs.
     """
 
@@ -58,7 +58,7 @@ class TableOptions:
 
     @classmethod
     def parse(cls, texts: Mapping[str, str]) -> TableOptions:
-        """From what Spark passes. Raises ValueError, which names the option."""
+        """Parse the options that Spark passes. Raises ValueError, which names the option."""
         known = {"depth", "rows", "firstbatch", "lastbatch", "lastbatches", "startingtime", "endingtime"}
         options = _Options(texts, known | {"sourcetypes", "mode", "deep", "partitions"})
         return cls(
@@ -78,7 +78,7 @@ class StreamOptions:
 
     Args:
         declared: Source types.
-        fails_on_data_loss: Whether batches that were purged before they were read end the query.
+        fails_on_data_loss: True if batches that were purged before they were read end the query.
         max_batches: No micro-batch has more batches than these, but for one of each checkpoint that has any.
         discover_ms: How often the roots are searched for new checkpoints, milliseconds.
         poll_ms: A checkpoint is polled no more often than this, milliseconds.
@@ -95,7 +95,7 @@ class StreamOptions:
 
     @classmethod
     def parse(cls, texts: Mapping[str, str]) -> StreamOptions:
-        """From what Spark passes. Raises ValueError, which names the option."""
+        """Parse the options that Spark passes. Raises ValueError, which names the option."""
         known = {"depth", "sourcetypes", "failondataloss", "maxbatchespertrigger", "discoverinterval"}
         options = _Options(texts, known | {"pollinterval", "maxpollinterval"})
         default = cls(_places(options))

@@ -29,7 +29,7 @@ def history(session: Any, path: str, **storage_options: Any) -> Any:
 
     Args:
         session: A live Spark session.
-        path: What the stream writes to.
+        path: Target of the stream.
         storage_options: For the fsspec driver.
 
     Raises:
