@@ -30,10 +30,10 @@ def typed_error(error: Exception, said: str, place: dict[str, Any], *, is_local:
     """Return our error for an exception of a driver.
 
     Args:
-        error: What the driver raised.
-        said: What it says, without secrets.
+        error: The exception of the driver.
+        said: Its text, without secrets.
         place: Location and name, for the error.
-        is_local: Whether the storage is a disk of this machine.
+        is_local: True if the storage is a disk of this machine.
     """
     match error:
         case FileNotFoundError():

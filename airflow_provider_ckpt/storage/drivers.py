@@ -119,7 +119,7 @@ def is_nameable(name: str, fs: FileSystem) -> bool:
 
 
 def unreachable(directories: Iterable[str], fs: FileSystem) -> dict[str, StoredObject]:
-    """Of some directories of a listing those that cannot be entered, by their names with a slash at the end."""
+    """Directories of a listing that cannot be entered, by their names with a slash at the end."""
     names = [f"{name}/" for name in directories if not is_nameable(name, fs)]
     return {name: StoredObject(name, 0, None, "", is_unreachable=True) for name in names}
 

@@ -18,22 +18,22 @@ class EachFile:
     the store.
 
     Args:
-        store: What is read.
+        store: The store that is read.
     """
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     def read(self, name: str) -> bytes:
-        """As :meth:`Store.read`."""
+        """Read a file as :meth:`Store.read` does."""
         return self._told(self._store.read, name)
 
     def head(self, name: str) -> bytes:
-        """As :meth:`Store.head`."""
+        """Read the head of a file as :meth:`Store.head` does."""
         return self._told(self._store.head, name)
 
     def chunks(self, name: str) -> Iterator[bytes]:
-        """As :meth:`Store.chunks`."""
+        """Read a file piece by piece as :meth:`Store.chunks` does."""
         pieces = self._store.chunks(name)
         if (first := self._told(lambda _: next(pieces, None), name)) is not None:
             yield first

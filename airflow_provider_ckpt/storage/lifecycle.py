@@ -27,7 +27,7 @@ class LifecycleRule:
         at_ms: From when on, epoch milliseconds; None for a rule with days.
         larger_than: Objects of more bytes than this.
         smaller_than: Objects of less bytes than this; None for any.
-        is_tagged: Whether it is for objects with tags alone, which a listing does not show.
+        is_tagged: True if it is for objects with tags alone, which a listing does not show.
     """
 
     name: str
@@ -39,7 +39,7 @@ class LifecycleRule:
     is_tagged: bool = False
 
     def expiry_ms(self, key: str, size: int, modified_ms: int) -> int | None:
-        """When it deletes an object, epoch milliseconds; None for one that it is not for."""
+        """Time at which it deletes an object, epoch milliseconds; None for one that it is not for."""
         if not key.startswith(self.prefix) or size <= self.larger_than:
             return None
         if self.smaller_than is not None and size >= self.smaller_than:

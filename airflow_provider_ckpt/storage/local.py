@@ -35,7 +35,7 @@ class LocalDisk:
     """The disk of this machine under the names that a driver of fsspec has, which takes longer to load than to use.
 
     Args:
-        storage_options: What was given for a driver; a disk needs nothing of it.
+        storage_options: Options for a driver; a disk needs nothing of it.
     """
 
     protocol = SCHEMES
@@ -116,8 +116,8 @@ def scan(path: str, prefix: str, *, into_links: bool = True) -> tuple[dict[str, 
 
     Args:
         path: The directory.
-        prefix: What is before each name.
-        into_links: Whether a link to a directory is shown as a directory; otherwise it is an object that is a link.
+        prefix: Text before each name.
+        into_links: True if a link to a directory is shown as a directory; otherwise it is an object that is a link.
     """
     objects, directories = {}, []
     with os.scandir(path) as entries:
@@ -244,7 +244,7 @@ def publish(
     Args:
         path: The file.
         fill: Writes its content.
-        replace: Whether another may be there.
+        replace: True if another may be there.
         like: Owner, group, mode and time that it is to have; by default those that :func:`attributes_to_be` says.
         root: The location that it is in: see :func:`make_directories`.
     """

@@ -99,11 +99,11 @@ class PackedObjects(Mapping[str, StoredObject]):
         return self._plain
 
     def items(self) -> ItemsView[str, StoredObject]:
-        """As of a dict; what is asked for one after the other is not searched for."""
+        """Items as of a dict; names that are asked for in order are not searched for."""
         return _Items(self)
 
     def values(self) -> ValuesView[StoredObject]:
-        """As of a dict, too."""
+        """Values as of a dict."""
         return _Values(self)
 
     def each(self) -> Iterator[StoredObject]:

@@ -77,7 +77,7 @@ class Roots:
         return max(holding, key=lambda root: len(normalised(root.url))), normal
 
     def those_held(self, locations: Iterable[str]) -> Iterator[str]:
-        """Those of many locations that :meth:`root_of` finds a root for; a directory is asked for its links once."""
+        """Locations that :meth:`root_of` finds a root for; a directory is asked for its links once."""
         own = [normalised(root.url) for root in self.all]
         known: dict[str, str] = {}
         for location in locations:

@@ -334,7 +334,7 @@ class Store(OfDisks):
         """Copy an object into another store under a name that is free there; inside one S3, S3 does it.
 
         Args:
-            name: What to copy.
+            name: Name of the object to copy.
             to: Where to.
             to_name: Its name there.
             is_free: Nobody else writes there, or reads before all is copied; this saves S3 a request.

@@ -32,8 +32,8 @@ class StoredObject:
         size: Bytes.
         modified_ms: Last modification, epoch milliseconds; None where a store does not tell.
         identity: Changes whenever the content may have changed: an ETag, or size and modification time.
-        is_link: Whether it is a symbolic link of a local disk, to a file or to a directory.
-        is_unreachable: Whether its name is one that no location can hold, or it is no regular file of a disk, such as a
+        is_link: True if it is a symbolic link of a local disk, to a file or to a directory.
+        is_unreachable: True if its name is one that no location can hold, or it is no regular file of a disk, such as a
             named pipe: it is listed, and is neither read, copied nor removed. The name of a directory that is so ends
             with a slash.
         access: Owner, group and mode; None where the storage has none, or does not tell. It is not content.
