@@ -34,7 +34,7 @@ class DeltaCommit:
     """One version.
 
     Args:
-        operation: What wrote it, such as ``WRITE``; empty when it does not say.
+        operation: The operation that wrote it, such as ``WRITE``; empty when it does not say.
         at_ms: When, by the clock of its writer, epoch milliseconds; None when it does not say.
         added: Files with rows that are new to the table, in the order in which a source numbers them; a file that
             OPTIMIZE has written holds none.

@@ -138,7 +138,7 @@ class History:
         return None if at is None else self.find(at)
 
     def kept_until_ms(self, snapshot_id: int) -> int | None:
-        """When an expiry may take a snapshot of the main branch, epoch milliseconds; None while none does.
+        """Time from which an expiry may take a snapshot of the main branch, epoch milliseconds; None while none does.
 
         One that is pinned or among the newest is kept until it is so no more, of which nobody knows the time.
         """
