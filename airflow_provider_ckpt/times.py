@@ -40,7 +40,7 @@ def parse_time_ms(value: str | datetime, *, now_ms: int | None = None) -> int:
     Args:
         value: A datetime with a zone, ISO 8601 (UTC when it names no zone), or epoch milliseconds as text; where
             ``now_ms`` is given also ``now``, ``now-2h``, ``now+30m`` and ``2 hours ago``.
-        now_ms: What *now* means, epoch milliseconds.
+        now_ms: The time of *now*, epoch milliseconds.
 
     Raises:
         ValueError: The value is none of these, or is not in the years 1 to 9999.
