@@ -50,7 +50,7 @@ class CheckpointProgressTrigger(BaseEventTrigger):
     :param timezone: For a watcher: the time zone of days, weeks and months.
     :param start: The position of the query when the wait began; None to begin now.
     :param sources: Where each source reads from, by id, such as ``{"0": "kafka:host:9092"}``.
-    :param source_options: What the query sets for its Kafka sources, such as ``{"0.maxOffsetsPerTrigger": 1000}``.
+    :param source_options: Options of the query's Kafka sources, such as ``{"0.maxOffsetsPerTrigger": 1000}``.
     :param trigger: The trigger of the query, such as ``availableNow``.
     :param kafka_conn_id: Connection of type ``kafka``, whose extra configures the client.
     :param checkpoint_conn_id: Connection of type ``checkpoint``, or None.

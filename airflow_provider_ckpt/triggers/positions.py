@@ -112,7 +112,7 @@ class CheckpointLagTrigger(CheckpointPositionTrigger):
 
     :param most: So much may be unread of each source, in its unit.
     :param max_age: The oldest unread data may be as old as this, such as ``PT5M``, or seconds.
-    :param source_options: What the query sets for its Kafka sources, such as ``{"0.maxOffsetsPerTrigger": 1000}``.
+    :param source_options: Options of the query's Kafka sources, such as ``{"0.maxOffsetsPerTrigger": 1000}``.
     :param trigger: The trigger of the query, such as ``availableNow``.
 
     The other parameters are those of :class:`CheckpointPositionTrigger`.
@@ -144,7 +144,7 @@ class CheckpointDataLossTrigger(CheckpointPositionTrigger):
     """Fires when a query has lost what it has not read, stops at it, or may lose some soon.
 
     :param will_lose_data_within: So long before the first unread record may be deleted, such as ``PT6H``, or seconds.
-    :param source_options: What the query sets for its sources, such as ``{"0.subscribePattern": "orders-.*"}``.
+    :param source_options: Options of the query's sources, such as ``{"0.subscribePattern": "orders-.*"}``.
     :param trigger: The trigger of the query, such as ``availableNow``.
 
     The other parameters are those of :class:`CheckpointPositionTrigger`.

@@ -149,7 +149,7 @@ class SharedPoller:
     """Polls one checkpoint for all that wait on it.
 
     Args:
-        pool: What opens the checkpoint, and bounds how many polls are under way.
+        pool: Pool that opens the checkpoint, and bounds how many polls are under way.
         checkpoint_conn_id: Connection of type ``checkpoint``, or None.
         location: The checkpoint.
         users: How many wait on it.
@@ -249,7 +249,7 @@ _POOLS: WeakKeyDictionary[asyncio.AbstractEventLoop, PollPool] = WeakKeyDictiona
 
 
 def poll_pool() -> PollPool:
-    """That of the running event loop; a triggerer has one."""
+    """The pool of the running event loop; a triggerer has one."""
     loop = asyncio.get_running_loop()
     if loop not in _POOLS:
         _POOLS[loop] = PollPool()
