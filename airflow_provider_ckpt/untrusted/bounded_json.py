@@ -60,7 +60,7 @@ def parse_with_list(
     Args:
         data: The text.
         key: Of the long list.
-        item: What to make of each of its values, as soon as it is read.
+        item: Function for each of its values, as soon as it is read.
         before: Called with the values that are before the list; what it raises ends the reading.
 
     Returns:

@@ -18,8 +18,8 @@ class Fields:
     """The fields of one JSON object: each has to be there, with the type that is asked for, and no other.
 
     Args:
-        what: What the object is, for messages.
-        value: What was read.
+        what: Name of the object, for messages.
+        value: The value that was read.
         names: Every field that it has.
         optional: Fields that may be missing.
 
@@ -39,7 +39,7 @@ class Fields:
         self._value = value
 
     def has(self, name: str) -> bool:
-        """Whether an optional field is there."""
+        """True if an optional field is there."""
         return name in self._value
 
     def text(self, name: str, longest: int | None = LONGEST_NAME) -> str:

@@ -81,7 +81,7 @@ def largest(name: str) -> int:
 
 
 def is_any_size(name: str) -> bool:
-    """Whether a file may rightly be larger than what is read of it."""
+    """True if a file may rightly be larger than the part of it that is read."""
     return name.endswith(".crc") or "sources" in name.split("/") or most_bytes(name) == MOST_BYTES
 
 

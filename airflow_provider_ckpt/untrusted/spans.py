@@ -23,7 +23,9 @@ class Span:
 
 
 def missing_spans(held: Iterable[int], first: int, last: int) -> tuple[Span, ...]:
-    """What is missing of ``first`` to ``last`` (both inclusive), ascending; at most one span more than ``held`` has."""
+    """Spans from ``first`` to ``last`` (both inclusive) that are missing, ascending; at most one more than ``held``
+    has.
+    """
     spans, wanted = [], first
     for number in sorted(number for number in set(held) if first <= number <= last):
         if number > wanted:
@@ -35,7 +37,7 @@ def missing_spans(held: Iterable[int], first: int, last: int) -> tuple[Span, ...
 
 
 def spans_of(numbers: Iterable[int]) -> tuple[Span, ...]:
-    """What is there of some numbers, ascending, as spans without a gap."""
+    """Spans without a gap that cover some numbers, ascending."""
     spans: list[Span] = []
     for number in sorted(set(numbers)):
         follows = bool(spans) and spans[-1].last == number - 1
