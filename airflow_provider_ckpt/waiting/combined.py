@@ -94,7 +94,7 @@ class AllOf(_Several):
         return all(condition.reached(progress) for condition in self.conditions)
 
     def is_hopeless(self, progress: Progress) -> bool:
-        """As soon as one of them is."""
+        """True if one of them is."""
         return any(condition.is_hopeless(progress) for condition in self.conditions)
 
     def explain(self, progress: Progress) -> str:
@@ -103,11 +103,11 @@ class AllOf(_Several):
         return "; ".join(condition.explain(progress) for condition in unmet or self.conditions)
 
     def remaining(self, progress: Progress) -> float | None:
-        """Known when it is nothing; units of several conditions do not add up."""
+        """0 once reached, else unknown: units of several conditions do not add up."""
         return 0.0 if self.reached(progress) else None
 
     def eta_ms(self, earlier: Progress, latest: Progress) -> float | None:
-        """That of the last one."""
+        """Time of the last one."""
         etas = [condition.eta_ms(earlier, latest) for condition in self.conditions]
         known = [eta for eta in etas if eta is not None]
         return max(known, default=None) if len(known) == len(etas) else None
@@ -124,7 +124,7 @@ class AnyOf(_Several):
         return any(condition.reached(progress) for condition in self.conditions)
 
     def is_hopeless(self, progress: Progress) -> bool:
-        """When all of them are."""
+        """True if all of them are."""
         return not self.reached(progress) and all(condition.is_hopeless(progress) for condition in self.conditions)
 
     def explain(self, progress: Progress) -> str:
@@ -137,7 +137,7 @@ class AnyOf(_Several):
         return 0.0 if self.reached(progress) else None
 
     def eta_ms(self, earlier: Progress, latest: Progress) -> float | None:
-        """That of the first one."""
+        """Time of the first one."""
         etas = (condition.eta_ms(earlier, latest) for condition in self.conditions)
         return min((eta for eta in etas if eta is not None), default=None)
 

@@ -23,8 +23,8 @@ class Foreseen:
         if_quiet: So many if no record comes on the way; None when that is not known.
         held: Why its next batch may come late, a sentence; None when nothing holds it back.
         problem: Why the query does not get there, a sentence; None when it may.
-        is_final: Whether no later start of the query, with the same options, helps.
-        ends_itself: Whether a run of the query ends by itself (``availableNow``, ``once``).
+        is_final: True if no later start of the query, with the same options, helps.
+        ends_itself: True if a run of the query ends by itself (``availableNow``, ``once``).
     """
 
     at_least: int | None = None
@@ -39,8 +39,8 @@ class Foreseen:
         """How many batches are left, for the line of a wait; without a measured rate also how long they take.
 
         Args:
-            progress: What the last poll brought.
-            has_rate: Whether the line has a time already, by what is left and the rate of the last batches.
+            progress: Result of the last poll.
+            has_rate: True if the line has a time already, by what is left and the rate of the last batches.
         """
         parts = []
         if self.at_least is not None:
@@ -63,7 +63,7 @@ class Foreseen:
 
         Args:
             start: The position of the query when the wait began.
-            progress: What the last poll brought.
+            progress: Result of the last poll.
         """
         if self.problem is not None and self.is_final:
             return self.problem

@@ -14,9 +14,9 @@ def pause_s(interval_s: float, condition: Condition, progress: Progress) -> floa
     """Seconds until the next poll: fewer when the condition is near, more when the query is slow.
 
     Args:
-        interval_s: What the user asked for, seconds; the pause is between a quarter of it and four times it.
-        condition: What is waited for.
-        progress: What the last poll brought.
+        interval_s: The requested interval, seconds; the pause is between a quarter of it and four times it.
+        condition: The condition to wait for.
+        progress: Result of the last poll.
     """
     eta_ms = _eta_ms(condition, progress)
     expected_ms = until_next_commit_ms(progress)

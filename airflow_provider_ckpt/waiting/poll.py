@@ -37,7 +37,7 @@ class Poller:
 
     Args:
         location: Its URI, for errors.
-        latest: What the last poll brought.
+        latest: Result of the last poll.
         earlier: An older batch to take the rate from, once it was read; its offsets are those of that batch.
     """
 
@@ -153,7 +153,7 @@ def poll_progress(store: Store, needs: Needs | None = None) -> Progress:
 
     Args:
         store: The checkpoint.
-        needs: What is asked beyond the newest committed batch; by default its offsets.
+        needs: Data that is read beyond the newest committed batch; by default its offsets.
 
     Returns:
         A ``Progress``: ``batch_id`` of the newest committed batch (None before the first commit), ``offsets`` (its
@@ -209,6 +209,6 @@ def _nearest_existing(store: Store) -> str | None:
 
 
 def commit_times(objects: Mapping[str, StoredObject]) -> dict[int, int | None]:
-    """When each batch of a listed commit log was committed, epoch milliseconds; None where the storage does not say."""
+    """Commit time of each batch of a listed commit log, epoch milliseconds; None where the storage does not say."""
     stored = {batch_id: objects.get(layout.commit_entry(batch_id)) for batch_id in batch_ids(objects, layout.COMMITS)}
     return {batch_id: commit.modified_ms if commit else None for batch_id, commit in stored.items()}

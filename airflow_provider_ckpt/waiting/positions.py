@@ -122,7 +122,7 @@ class SnapshotReached(Condition):
     """An Iceberg source has read a snapshot. Snapshot ids have no order, so its ancestors are part of the condition.
 
     Args:
-        source_id: Which source.
+        source_id: The source.
         snapshot_id: The snapshot that was the newest to read.
         position: How many data files it added.
         before: All its ancestors, also those that the source has read when the wait begins: it may be reset to one. Any

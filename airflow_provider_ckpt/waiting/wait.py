@@ -32,7 +32,7 @@ class Reached:
     """The condition is reached.
 
     Args:
-        condition: What is reached, with the ends that the sources had at this poll.
+        condition: The reached condition, with the ends that the sources had at this poll.
         progress: The position of the query.
     """
 
@@ -52,9 +52,9 @@ class Pending:
     Args:
         text: The position of the query and how long it still takes, or who did not answer; for people.
         pause_s: Seconds until the next poll; it ends at the deadline at the latest.
-        progress: What the last poll brought; None when none has brought anything.
+        progress: Result of the last poll; None when none has brought anything.
         remaining: How much is left, in a unit of the condition's own; None when that cannot be said.
-        warnings: What speaks against going on to wait, as sentences; a wait says each of them once.
+        warnings: Sentences against waiting on; a wait says each of them once.
         unanswered: The storage, or a source, did not answer; another poll can help.
     """
 
@@ -84,14 +84,14 @@ class Waiting:
 
     Args:
         location: The checkpoint, for errors.
-        condition: What is waited for. From the first step on it is no longer relative to *now*, and the ends of the
+        condition: The awaited one. From the first step on it is no longer relative to *now*, and the ends of the
             sources that are taken once are taken.
         start: The position of the query at the first step; None before it.
         ends: Where the data of the sources ends; None when the condition does not ask.
         interval_s: Seconds between two polls, as the user asked for; a pause is a quarter of it to four times it.
         spread: Every pause is multiplied by this, so that many waits do not poll in step.
         deadline_ms: When to give up, epoch milliseconds; None for never.
-        fail_fast: Whether a condition that will not be met in the present state of the checkpoint is lost.
+        fail_fast: True if a condition that will not be met in the present state of the checkpoint is lost.
         why_quiet: Says why no batch may run for now, or None; called when the wait begins.
         why_absent: Says why there is no checkpoint (yet), or None; called while a poll brings nothing at all.
         foresee: Says how the query gets to the condition, by what was declared of it; called when a batch was
@@ -139,7 +139,7 @@ class Waiting:
         """Judge what a poll has brought; may ask the sources where they end.
 
         Args:
-            progress: What the poll has brought; *now* is when it was made.
+            progress: Result of the poll; *now* is when it was made.
             now_ms: The time that the deadline is compared with, epoch milliseconds.
 
         Raises:
