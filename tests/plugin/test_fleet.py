@@ -1,4 +1,4 @@
-"""The page of all checkpoints."""
+"""The page of all checkpoints, and what it may show."""
 
 from __future__ import annotations
 
@@ -8,11 +8,15 @@ from dataclasses import fields
 import pytest
 
 from airflow_provider_ckpt.clock import now_ms
+from airflow_provider_ckpt.errors import StoreError
 from airflow_provider_ckpt.fleet.batch_rate import BatchRate
 from airflow_provider_ckpt.fleet.index import FleetIndex, IndexRow
 from airflow_provider_ckpt.fleet.write_index import put_index
-from airflow_provider_ckpt.plugin import read_fleet
+from airflow_provider_ckpt.plugin import fleet as fleet_page
+from airflow_provider_ckpt.plugin.fleet import FleetReader
 from airflow_provider_ckpt.plugin.fleet_table import SORTS
+from airflow_provider_ckpt.plugin.settings import Settings
+from airflow_provider_ckpt.storage.roots import parse_roots
 from airflow_provider_ckpt.storage.store import Store
 from tests.plugin.pages import asking, text_of
 
@@ -170,7 +174,7 @@ def test_a_second_request_asks_for_names_alone(fleet, monkeypatch):
     """Which rows may be shown is asked once an index; `make browser` prints the time for 10,000."""
     fleet(*(IndexRow(f"s3://lake/checkpoints/{number:05d}", worst="error") for number in range(2_000)))
     assert "2,000 of 2,000 checkpoints, page 1 of 20" in text_of(page())
-    monkeypatch.setattr(read_fleet.Roots, "those_held", None)
+    monkeypatch.setattr(fleet_page.Roots, "those_held", None)
     monkeypatch.setattr(Store, "read", None)
     last = page("?page=20")
     assert "2,000 of 2,000 checkpoints, page 20 of 20" in text_of(last) and last.count("<tr>") == 101
@@ -198,3 +202,30 @@ def test_numbers_without_measure_are_a_row_all_the_same(fleet, number):
     )
     for sort in SORTS:
         assert "2 of 2 checkpoints" in text_of(page(f"?sort={sort}"))
+
+
+@pytest.fixture
+def settings(tmp_path):
+    (tmp_path / "secret").mkdir()
+    (tmp_path / "roots").mkdir()
+    (tmp_path / "roots" / "out").symlink_to(tmp_path / "secret")
+    rows = [IndexRow(str(tmp_path / name)) for name in ("roots/a", "roots/out/q", "roots-evil/q", "secret/q")]
+    index = FleetIndex(
+        now_ms(), now_ms(), (), (*rows, IndexRow("s3a://lake/q"), IndexRow("\ud800"), IndexRow("relative"))
+    )
+    put_index(Store.open(str(tmp_path / "index")), index)
+    return Settings(parse_roots(f"{tmp_path}/roots, s3://lake"), str(tmp_path / "index"))
+
+
+def test_rows_outside_of_the_roots_are_left_out_also_behind_links(settings, tmp_path):
+    _, rows = FleetReader().read(settings)
+    assert [row.location for row in rows] == [f"{tmp_path}/roots/a", "s3a://lake/q"]
+
+
+def test_there_may_be_none_yet(tmp_path):
+    assert FleetReader().read(Settings(index=str(tmp_path))) is None
+
+
+def test_a_connection_of_the_index_that_is_missing_is_named():
+    with pytest.raises(StoreError, match="s3://lake/index: the Airflow connection 'misnamed' cannot open this: "):
+        FleetReader().read(Settings(index="s3://lake/index", index_conn_id="misnamed"))
