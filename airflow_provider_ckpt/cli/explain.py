@@ -48,6 +48,8 @@ _LINE_BYTES = 1 << 18
 #: In UTF-16 without a byte order mark about every second byte is NUL. A first line with more than one in
 #: so many is taken for that; a file that begins with a hole, as rotated logs do, has NUL bytes alone.
 _NUL_SHARE = 4
+#: What a file begins with that gzip has packed.
+_GZIP = b"\x1f\x8b"
 
 
 @click.command(
@@ -66,7 +68,7 @@ _NUL_SHARE = 4
     "log",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Log to explain, of any size; a name that ends in .gz is unpacked.",
+    help="Log to explain, of any size; one that gzip has packed is unpacked.",
 )
 @with_sources(
     "Source of the query, by its name or position. With a place, such as 0=kafka:host:9092/topic, the broker or "
@@ -191,9 +193,11 @@ def _lines(texts: Sequence[str], log: Path | None) -> Iterator[str]:
 
 
 def _open(log: Path) -> BinaryIO:
-    if log.suffix == ".gz":
-        return io.BufferedReader(gzip.open(log))
-    return log.open("rb")
+    """A log, unpacked where it is packed by gzip, whatever its name."""
+    file = log.open("rb")
+    if file.peek(len(_GZIP))[: len(_GZIP)] == _GZIP:
+        return io.BufferedReader(gzip.GzipFile(fileobj=file))
+    return file
 
 
 def _pieces(file: BinaryIO) -> Iterator[str]:

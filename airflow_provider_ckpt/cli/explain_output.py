@@ -24,6 +24,8 @@ _MOST_UNKNOWN = 5
 _NOT_SHOWN = frozenset({"location", "query_id", "run_id"})
 _ITEM = re.compile(r"(?:[*-]|\d+\.) ")
 _HEADING = re.compile(r"^#{3,} (.*)$", re.MULTILINE)
+#: A word in a command that nobody has said.
+_TO_FILL_IN = re.compile(r"(?<![\w/])(?:LOCATION|NEW_LOCATION|ROOT|TYPE|VERSION|NUMBER|TIME|N|HOST|\w+:URI)(?!\w)")
 _LINK = re.compile(r"\[([^\]]+)\]\([^)]+\)")
 
 
@@ -100,6 +102,8 @@ def _print_cause(item: Explanation) -> None:
             _paragraph(f"{finding.code}{place}: {finding.message}", indent="    ")
             if finding.hint:
                 _paragraph(finding.hint, indent="    ")
+            if item.evidence.result != "confirmed" and finding.commands:
+                _command(item.given.in_place(finding.commands[0]))
     if item.commands:
         reads = item.doubt is not None
         _paragraph("Commands, which only read:" if reads else "Commands, which change nothing without --execute:")
@@ -111,10 +115,8 @@ def _end(item: Explanation) -> None:
     """What to do, of the whole page."""
     if item.text and item.code is None:
         click.echo()
-        click.echo("Repair:")
-        if item.evidence is not None and item.facts.get("location", "\0") in item.text:
-            _paragraph("The location below is yours; batches, backups, sources and sinks are examples.")
-            click.echo()
+        has_words = any(line.startswith("    ") and _TO_FILL_IN.search(line) for line in item.text.splitlines())
+        click.echo("Repair (fill in the words in capitals):" if has_words else "Repair:")
         for line in _wrapped(item.text):
             click.echo(visible(line))
     if item.page is not None:

@@ -56,7 +56,8 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option(
     "--spark-version",
     metavar="VERSION",
-    help=f"Spark version of the deploy. By default {'.'.join(map(str, SPARK_MAX))}.",
+    help=f"Spark version of the deploy. Without it, the forecast is that of {'.'.join(map(str, SPARK_MAX))}, and the "
+    "version is named as not judged.",
 )
 @click.option(
     "--source-count",
@@ -104,8 +105,8 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     "operators",
     multiple=True,
     metavar="NAME",
-    help="Stateful operator of the query, such as stateStoreSave. Give all of them, in Spark's order; none says "
-    "that the query has no state.",
+    help="Stateful operator of the query, such as stateStoreSave. Give all of them, in Spark's order. "
+    "Give --operator none when the query has no state.",
 )
 @click.option(
     "--class",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
@@ -10,8 +11,9 @@ from airflow_provider_ckpt.checks.findings import Finding
 from airflow_provider_ckpt.checks.registry import RULES
 from airflow_provider_ckpt.explain.given import Given
 from airflow_provider_ckpt.explain.matching import Match
-from airflow_provider_ckpt.explain.message_facts import at_location, fill
+from airflow_provider_ckpt.explain.message_facts import fill
 from airflow_provider_ckpt.explain.page import Cause, Told
+from airflow_provider_ckpt.explain.placeholders import without_examples
 from airflow_provider_ckpt.explain.sign import Sign
 from airflow_provider_ckpt.storage.opening import other_name
 
@@ -24,11 +26,25 @@ Result = Literal["confirmed", "contradicted", "unknown"]
 #: ``proven``: the text, its stack trace or the checkpoint shows the cause. ``possible``: it is one of several.
 Certainty = Literal["proven", "possible"]
 #: Rules whose finding is an entry that cannot be read, and what is done before such a checkpoint can be fenced.
-_UNREADABLE, _AT_FIRST = frozenset({"CKPT101", "CKPT102"}), "ckpt salvage {location}"
+_UNREADABLE, _AT_FIRST = frozenset({"CKPT101", "CKPT102"}), "ckpt salvage {location} --sink TYPE[:URI]"
 #: Frames that are named where a stack trace would tell.
 _SHOWN_FRAMES = 3
 #: Commands that show what is there, and are safe on whatever checkpoint.
 _READING = ("ckpt check ", "ckpt gate ", "ckpt show ", "ckpt log ", "ckpt history ", "ckpt backups ", "ckpt lag ")
+
+
+#: Commands after those that give up nothing: the newest batch that can be saved or that a backup has, an earlier batch,
+#: and the place.
+_GIVES_UP = (
+    re.compile(r"ckpt (?:salvage |rollback .*--to-backup )"),
+    re.compile("ckpt rollback "),
+    re.compile("ckpt restore "),
+)
+
+
+def _harm(command: str) -> int:
+    """How much a command may give up, for their order."""
+    return next((rank for rank, said in enumerate(_GIVES_UP, 1) if said.match(command)), 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,15 +208,15 @@ class Explanation:
             own = self.cause.repair if self.cause is not None and is_told else ""
             repair = own or self.match.page.sections["Repair"]
             is_here = self.evidence is not None and not self.evidence.elsewhere
-            repair = at_location(repair, self.facts.get("location")) if is_here else repair
-            return self.given.in_place(repair, examples=is_here)
+            repair = self.given.in_place(repair, examples=True)
+            return without_examples(repair, self.facts.get("location") if is_here else None)
         return self.match.entry.repair if self.match.entry else None
 
     @property
     def commands(self) -> tuple[str, ...]:
         """What to type: what the findings say, and else the commands of the cause with the facts filled in.
 
-        Of the cause then only what repairs it in another way.
+        Of the cause then only what repairs it in another way. What gives up the least comes first.
         """
         evidence = self.evidence
         commands = () if self.cause is None else self.cause.commands
@@ -211,11 +227,12 @@ class Explanation:
             commands = tuple(_AT_FIRST if command.startswith("ckpt fence ") else command for command in commands)
         filled = tuple(self.given.in_place(fill(command, self._usable)) for command in commands)
         if evidence is not None and evidence.result == "confirmed":
-            found = tuple(dict.fromkeys(command for finding in evidence.findings for command in finding.commands))
+            said = (command for finding in evidence.findings for command in finding.commands)
+            found = tuple(dict.fromkeys(self.given.in_place(command) for command in said))
             known = {*_READING, *(" ".join(command.split()[:2]) for command in found)}
             if found:
-                return (*found, *(command for command in filled if not command.startswith(tuple(known))))
-        return filled
+                filled = (*found, *(command for command in filled if not command.startswith(tuple(known))))
+        return tuple(sorted(filled, key=_harm))
 
     @property
     def _usable(self) -> Mapping[str, str]:

@@ -11,7 +11,10 @@ from airflow_provider_ckpt.query.source import Source
 
 #: Sources in the commands of the runbook, whose brokers, tables and directories are examples or words in capitals.
 _SOURCE = re.compile(r"--source (?P<name>\w+)=(?P<type>\w+)(?::(?P<place>[^\s`]+))?")
-_SINK = re.compile(r"--sink (?P<type>\w+)(?P<uri>\[:URI\]|:[^\s`]+)?")
+_SINK = re.compile(
+    r"(?P<trims>ckpt (?:rollback|salvage) [^\n`]*?)?--sink (?P<type>\w+)(?P<uri>\[:URI\]|:[^\s`]+)?"
+    r"(?P<trim> --trim-sink-log)?"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +32,11 @@ class Given:
     def in_place(self, text: str, *, examples: bool = False) -> str:
         """A command, or a text with commands, that has the user's own sources and sink.
 
+        A command that drops batches trims the log of a file sink, without which its effect is not exact.
+
         Args:
             text: Any.
-            examples: Whether brokers and sinks that nobody has given are examples, and become words in capitals.
+            examples: Whether what nobody has given is an example, and becomes words in capitals.
         """
         text = _SOURCE.sub(lambda found: self._source(found, examples), text)
         return _SINK.sub(lambda found: self._sink(found, examples), text)
@@ -42,12 +47,18 @@ class Given:
         own = next((source for source in alike if source.id == found["name"]), alike[0] if alike else None)
         if own is not None:
             return f"--source {shlex.quote(f'{own.id}={own.text}')}"
-        if examples and kind == "kafka" and found["place"]:
-            topic = "/TOPIC" if "/" in found["place"] else ""
-            return f"--source {shlex.quote(found['name'])}=kafka:HOST:PORT{topic}"
-        return found[0]
+        if not examples or not found["place"]:
+            return found[0]
+        topic = "/TOPIC" if "/" in found["place"] else ""
+        return f"--source {found['name']}={kind}:{f'HOST:PORT{topic}' if kind == 'kafka' else 'URI'}"
 
     def _sink(self, found: re.Match[str], examples: bool) -> str:
+        before, trim = found["trims"] or "", found["trim"] or ""
         if self.sink is not None:
-            return f"--sink {shlex.quote(self.sink)}"
-        return "--sink TYPE[:URI]" if examples and not found["uri"] else found[0]
+            is_of_files = self.sink.partition(":")[0] == "file" and ":" in self.sink
+            trim = " --trim-sink-log" if is_of_files and (before or trim) else ""
+            return f"{before}--sink {shlex.quote(self.sink)}{trim}"
+        if not examples:
+            return found[0]
+        is_of_files = found["type"] == "file" and (trim or not before)
+        return f"{before}--sink {'file:URI' if is_of_files else 'TYPE[:URI]'}{trim}"

@@ -150,8 +150,8 @@ def _judge(item: Explanation, seen: _Seen) -> Evidence:
     if cause.rules[0] not in searched or not_read(view):
         return Evidence(
             "unknown",
-            f"The checkpoint alone cannot tell: {rules} also {_need(cause.rules)} what is outside of it, such as the "
-            "sink, the sources, the deploy or a second writer.",
+            f"Nothing in the files of the checkpoint shows this cause. {rules} {_need(cause.rules)} what is outside of "
+            f"it as well: the sink, the sources, the deploy or a second writer.{_others(errors)}",
             errors,
         )
     return Evidence("contradicted", _absent(searched, cause.rules), errors)
@@ -187,6 +187,12 @@ def _absent(searched: Sequence[str], rules: Sequence[str]) -> str:
     if not others:
         return told
     return f"{told} {', '.join(others)} also {_need(others)} what is outside of it, such as the deploy or the sources."
+
+
+def _others(errors: Sequence[Finding]) -> str:
+    """That the checkpoint has other errors, which are shown beside the cause."""
+    codes = list(dict.fromkeys(finding.code for finding in errors))
+    return f" The checkpoint has {'another error' if len(codes) == 1 else 'other errors'}:" if codes else ""
 
 
 def _need(codes: Sequence[str]) -> str:

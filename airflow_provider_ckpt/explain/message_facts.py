@@ -30,8 +30,6 @@ _PLACE = re.compile(
 #: ``file=/data/ck/offsets/7``, as HDFS says it.
 _KEY = re.compile(r"\A\w{1,20}=(?=/|[a-z][a-z0-9+.-]{0,20}:)")
 _ENDS_WITH_PATH = re.compile(rf"{_PATH}$")
-#: The checkpoint in the examples of the runbook.
-_EXAMPLE = re.compile(r"s3://lake/checkpoints/orders(?![\w/-])")
 #: What no path of a message has in it.
 _NO_PATH = re.compile(r"[\s,;'\"\]\[<>()?]")
 #: Addresses in the messages of ABFS and GCS, and the locations that they mean.
@@ -156,13 +154,6 @@ def same_query(one: str | None, other: str | None) -> bool:
         return True
     one, other = one.lower(), other.lower()
     return one.startswith(other) or other.startswith(one)
-
-
-def at_location(text: str, location: str | None) -> str:
-    """A page's text with a location in place of the one in its examples."""
-    if location is None or not location.isprintable():
-        return text
-    return _EXAMPLE.sub(lambda _: shlex.quote(location), text)
 
 
 def _value(name: str, value: str | None) -> str:

@@ -5,18 +5,21 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import re
 import sys
 
 import pytest
 
 from airflow_provider_ckpt.checks.registry import RULES
 from airflow_provider_ckpt.cli import run
+from airflow_provider_ckpt.explain.read_pages import read_pages
 from tests.explain.traces import TRACED, TRACES
 from tests.oracle.corpus import CASES
 from tests.oracle.prepared import prepare
 
 TEXT = "batch 3 doesn't exist"
 LOG = TRACES / "4.3/source-log-short.log"
+READ = "\tat org.apache.spark.sql.execution.streaming.checkpointing.HDFSMetadataLog.get(HDFSMetadataLog.scala:1)\n"
 
 
 @pytest.fixture
@@ -179,20 +182,65 @@ def test_a_log_that_begins_with_a_hole(capsys, tmp_path):
     assert explained(capsys, "--log", str(log))["explanations"]
 
 
-def test_the_repair_names_the_location(capsys, broken):
+#: An example of the runbook: a location, a backup, a batch, a sink, a table.
+EXAMPLE = re.compile(r"s3://\w+/|--to-batch \d|--skip-version \d|broker:9092")
+
+
+def test_a_command_has_the_location_and_words_in_capitals(capsys, broken):
     assert run(["explain", "KAFKA_DATA_LOSS", broken]) == 0
     out = capsys.readouterr().out
-    assert "s3://lake/checkpoints/orders" not in out and "batches, backups, sources and sinks are examples" in out
-    assert f"ckpt reset-offsets {broken} " in out.partition("Repair:")[2]
+    assert not EXAMPLE.search(out) and "Repair (fill in the words in capitals):" in out
+    assert f"ckpt reset-offsets {broken} " in out.partition("Repair ")[2]
     assert run(["explain", "KAFKA_DATA_LOSS"]) == 0
-    assert "ckpt reset-offsets s3://lake/checkpoints/orders " in capsys.readouterr().out
+    assert "ckpt reset-offsets LOCATION " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("page", [page.name for page in read_pages()])
+def test_no_command_of_a_page_has_an_example_beside_what_is_given(capsys, page):
+    run(["explain", page, "--sink", "file:/data/out"])
+    commands = [line for line in capsys.readouterr().out.splitlines() if "ckpt " in line and "--" in line]
+    assert not [line for line in commands if EXAMPLE.search(line)]
+    assert not [line for line in commands if "--sink " in line and "file:/data/out" not in line]
+
+
+def test_a_torn_entry_has_the_commands_that_give_up_the_least_first(capsys, tmp_path):
+    """With what makes the effect on the sink exact."""
+    checkpoint = prepare(CASES["file"], tmp_path)
+    newest = max(int(path.name) for path in (checkpoint / "commits").iterdir() if path.name.isdecimal())
+    (checkpoint / f"commits/.{newest}.crc").unlink(missing_ok=True)
+    (checkpoint / f"commits/{newest}").write_text("v1\n{")
+    trace = "com.fasterxml.jackson.core.io.JsonEOFException: Unexpected end-of-input in field name\n" + READ
+    (item,) = explained(capsys, trace, str(checkpoint), "--sink", "file:/data/out")["explanations"]
+    changes = [command for command in item["commands"] if not command.startswith("ckpt check ")]
+    assert [command.split()[1] for command in changes] == ["rollback", "salvage", "rollback", "restore"]
+    assert all("--sink file:/data/out --trim-sink-log" in command for command in changes[:3])
+    assert (
+        " --to-backup ROOT/ID " in changes[0]
+        and f" --to-batch {newest - 1} " in changes[2]
+        and "TYPE[:URI]" not in " ".join(changes)
+    )
+
+
+def test_a_log_is_unpacked_whatever_its_name(capsys, tmp_path):
+    for name in ("driver.log.gz", "driver.log"):
+        (tmp_path / name).write_bytes(gzip.compress(TEXT.encode()))
+        assert explained(capsys, "--log", str(tmp_path / name))["explanations"]
+
+
+def test_the_log_of_a_sink_that_its_readers_miss_is_no_file_that_a_rule_deleted(capsys, tmp_path):
+    checkpoint = prepare(CASES[TRACED["sink-log-hole"]], tmp_path)
+    sink = f"file:{checkpoint.parent / 'output'}"
+    text = f"java.io.FileNotFoundException: {sink}/_spark_metadata/9.compact doesn't exist (latestId: 14, compactInterval: 10)"
+    (item,) = explained(capsys, text, str(checkpoint), "--sink", sink)["explanations"]
+    assert item["page"] == "batch-metadata-not-found"
+    assert f"ckpt repair {checkpoint} --sink {sink}" in item["commands"]
 
 
 def test_a_text_of_another_checkpoint_says_so_first(capsys, broken):
     assert run(["explain", "batch 41 doesn't exist", broken]) == 0
     out = capsys.readouterr().out
     assert out.startswith("The text speaks of batch 41, and the checkpoint lacks offsets/3 (CKPT110).")
-    assert broken not in out.partition("Repair:")[2]
+    assert broken not in out.partition("Repair ")[2]
     (item,) = explained(capsys, "batch 41 doesn't exist", broken)["explanations"]
     assert item["evidence"]["result"] == "unknown"
     assert item["command"] == f"ckpt check {broken} --deep"

@@ -95,9 +95,9 @@ def test_code_is_printed_line_by_line_also_where_a_section_begins_with_it():
 
 def test_the_two_commands_of_a_repair_are_two_lines(capsys):
     out = shown(capsys, ["BATCH_METADATA_NOT_FOUND"])
-    repair = out.partition("Repair:\n")[2].splitlines()
+    repair = out.partition("Repair (fill in the words in capitals):\n")[2].splitlines()
     assert repair[0] == "Complete the log of the sink:"
-    assert [line.split(" --sink")[0] for line in repair[1:3]] == ["    ckpt repair s3://lake/checkpoints/orders"] * 2
+    assert [line.split(" --sink")[0] for line in repair[1:3]] == ["    ckpt repair LOCATION"] * 2
 
 
 CLOSED = "[INVALID_LOG_VERSION.MAX_SUPPORTED_VERSION] UnsupportedLogVersion. The maximum supported log version is v2, but encountered v{}."

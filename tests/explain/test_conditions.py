@@ -37,9 +37,11 @@ def test_every_condition_that_a_checkpoint_can_raise_is_explained():
 
 def test_what_a_salvage_repairs_ends_with_it_under_each_of_its_names():
     """One Spark prints a condition and another one a text, for the same loss."""
-    salvaged = {page.name for page in INDEX.pages if "ckpt salvage {location}" in page.causes[0].commands}
+    salvaged = {
+        page.name for page in INDEX.pages if "ckpt salvage {location} --sink TYPE[:URI]" in page.causes[0].commands
+    }
     ends = {entry.cause.commands[-1] for entry in INDEX.entries if entry.page in salvaged - {ABOUT_COPIES}}
-    assert ends == {"ckpt salvage {location}"}
+    assert ends == {"ckpt salvage {location} --sink TYPE[:URI]"}
 
 
 @pytest.mark.parametrize("names", [KAFKA, DELTA], ids=["kafka", "delta"])

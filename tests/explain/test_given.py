@@ -19,6 +19,14 @@ RESET = "ckpt reset-offsets /ck --source 0=kafka:HOST:PORT --to-current --sink T
         (OURS, "ckpt gate /ck --source 0=delta:URI", "ckpt gate /ck --source 1=delta:s3://lake/t"),
         (OURS, "ckpt gate /ck --source 0=iceberg:URI", "ckpt gate /ck --source 0=iceberg:URI"),
         (Given(), RESET, RESET),
+        (OURS, "ckpt salvage /ck --sink TYPE[:URI]", "ckpt salvage /ck --sink file:s3://lake/out --trim-sink-log"),
+        (
+            OURS,
+            "ckpt rollback /ck --sink file:URI --trim-sink-log",
+            "ckpt rollback /ck --sink file:s3://lake/out --trim-sink-log",
+        ),
+        (OURS, "ckpt restore ROOT ID --sink TYPE[:URI]", "ckpt restore ROOT ID --sink file:s3://lake/out"),
+        (Given(sink="kafka"), "ckpt rollback /ck --sink file:URI --trim-sink-log", "ckpt rollback /ck --sink kafka"),
         (Given(parse_by_id({"0": "kafka:a;id"})), "--source 0=kafka", "--source '0=kafka:a;id'"),
     ],
 )

@@ -74,11 +74,12 @@ def test_the_result(store, explanation, result):
 
 
 @pytest.mark.parametrize(
-    ("rules", "need"), [(("CKPT250",), "CKPT250 also needs"), (("CKPT250", "CKPT251"), "also need ")]
+    ("rules", "need"), [(("CKPT250",), "CKPT250 needs"), (("CKPT250", "CKPT251"), "CKPT250, CKPT251 need ")]
 )
 def test_one_rule_needs_and_several_need(store, rules, need):
     (judged,) = judge_causes([of(*rules)], store)
     assert judged.evidence is not None and need in judged.evidence.sentence
+    assert judged.evidence.findings and judged.evidence.sentence.endswith("The checkpoint has another error:")
 
 
 def test_a_cause_that_is_confirmed_leaves_no_other_of_its_text(store):
