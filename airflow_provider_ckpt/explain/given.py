@@ -60,5 +60,5 @@ class Given:
             return f"{before}--sink {shlex.quote(self.sink)}{trim}"
         if not examples:
             return found[0]
-        is_of_files = found["type"] == "file" and (trim or not before)
+        is_of_files = found["type"] == "file" and (bool(trim) or not before)
         return f"{before}--sink {'file:URI' if is_of_files else 'TYPE[:URI]'}{trim}"
