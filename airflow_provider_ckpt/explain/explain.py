@@ -114,9 +114,11 @@ class _Reading:
     def matters(self, text: str) -> bool:
         """Whether anything in some lines may change what is found."""
         if has_exception(text):
-            if len(self.unknown) < MOST_UNKNOWN or "{" in text:
-                return True
             if any(_beginning(message) in text for message in self.unknown):
+                return True
+            if self.dull.has_all(text):
+                return False
+            if len(self.unknown) < MOST_UNKNOWN or "{" in text:
                 return True
         return may_matter(text)
 

@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from airflow_provider_ckpt.query.sink import FILE_FORMATS
 from airflow_provider_ckpt.query.source import Source
 
 #: Sources in the commands of the runbook, whose brokers, tables and directories are examples or words in capitals.
@@ -15,6 +16,8 @@ _SINK = re.compile(
     r"(?P<trims>ckpt (?:rollback|salvage) [^\n`]*?)?--sink (?P<type>\w+)(?P<uri>\[:URI\]|:[^\s`]+)?"
     r"(?P<trim> --trim-sink-log)?"
 )
+#: What the declaration of a file sink with its directory begins with.
+_OF_FILES = tuple(f"{kind}:" for kind in ("file", *FILE_FORMATS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +58,7 @@ class Given:
     def _sink(self, found: re.Match[str], examples: bool) -> str:
         before, trim = found["trims"] or "", found["trim"] or ""
         if self.sink is not None:
-            is_of_files = self.sink.partition(":")[0] == "file" and ":" in self.sink
+            is_of_files = self.sink.lower().startswith(_OF_FILES)
             trim = " --trim-sink-log" if is_of_files and (before or trim) else ""
             return f"{before}--sink {shlex.quote(self.sink)}{trim}"
         if not examples:

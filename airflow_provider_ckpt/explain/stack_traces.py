@@ -58,7 +58,7 @@ class Dull:
     def learn(self, line: str) -> None:
         """That nothing is known of an exception, as its line has it."""
         if len(self._known) < MOST_DULL:
-            self._known.add(_NUMBER.sub("0", line))
+            self._known |= {_NUMBER.sub("0", line), ""}
 
     def has(self, line: str) -> bool:
         """Whether a line is one of them."""
@@ -68,6 +68,10 @@ class Dull:
             return False
         self._last = line
         return True
+
+    def has_all(self, text: str) -> bool:
+        """Whether each of some lines is one of them, or blank."""
+        return bool(self._known) and self._known.issuperset(_NUMBER.sub("0", text).split("\n"))
 
     def count(self, number: int, line: str) -> None:
         """Count a line that is not read any further."""

@@ -12,7 +12,7 @@ import pytest
 
 from airflow_provider_ckpt.explain.explain import explain
 from airflow_provider_ckpt.explain.failure import Failure
-from airflow_provider_ckpt.explain.stack_traces import MOST_FRAMES, MOST_LINES, read_failures
+from airflow_provider_ckpt.explain.stack_traces import MOST_FRAMES, MOST_LINES, Dull, read_failures
 
 WARN = "26/11/23 02:14:23 WARN TaskSetManager: Lost task {}.0 of batch {} in stage 3.0 (TID {}) (10.0.0.7 executor 4)"
 JSON = '{{"level": "WARN", "msg": "Lost task {}.0 of batch {}, TID {}", "logger": "TaskSetManager"}}'
@@ -46,6 +46,19 @@ def test_a_log_that_repeats_itself_costs_little_a_line(lines, most):
     assert min(cost(lambda: explain(log)) for _ in range(3)) < most * max(
         cost(lambda: [search(line) for line in log]) for _ in range(3)
     )
+
+
+@pytest.mark.parametrize("end", ["", "\n"])
+def test_exceptions_with_ever_new_numbers_are_told_apart_many_at_once(monkeypatch, end):
+    """Most are not looked at one by one; what comes after them has its line, and one of before is counted."""
+    looked_at = []
+    has = Dull.has
+    monkeypatch.setattr(Dull, "has", lambda self, line: looked_at.append(line) or has(self, line))
+    log = [f"java.lang.Exception: x{n}{end}" for n in range(10_000, 40_000)]
+    explained = explain([*log, log[0], *log, f"java.lang.IllegalStateException: batch 3 doesn't exist{end}"])
+    assert {item.met.line for item in explained.explanations} == {60_002}
+    assert explained.unknown[0].met.times == 3
+    assert len(looked_at) < len(log)
 
 
 def test_lines_that_are_left_out_are_counted():
