@@ -14,7 +14,7 @@ GRACE_MS = 24 * 3_600_000
 
 @dataclass(frozen=True, slots=True)
 class Sweep(Documented):
-    """What is deleted from one directory."""
+    """Objects that are deleted from one directory."""
 
     directory: Annotated[str, "directory below the root"]
     objects: Annotated[int, "number of objects"]

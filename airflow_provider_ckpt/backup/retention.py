@@ -57,7 +57,7 @@ class RetentionPolicy(Documented):
 
 @dataclass(frozen=True, slots=True)
 class Decision(Documented):
-    """What becomes of one backup."""
+    """Decision on one backup."""
 
     backup_id: Annotated[str, "the backup"]
     keep: Annotated[bool, "whether it stays"]
