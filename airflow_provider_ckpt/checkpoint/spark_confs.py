@@ -75,7 +75,7 @@ CATALOGUE: tuple[OnceOnlyConf, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class ConfOutcome(Documented):
-    """What a restart does with one once-only conf."""
+    """Result of a restart for one once-only conf."""
 
     key: Annotated[str, "key of the conf in the offset log"]
     session_key: Annotated[
