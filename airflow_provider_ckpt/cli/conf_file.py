@@ -18,7 +18,7 @@ class Renamed(click.Option):
     """An option whose former names are taken as well, and not shown."""
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        """What the help shows of it: its name."""
+        """Help text of the option: its name."""
         names = self.opts
         self.opts = names[:1]
         try:
@@ -41,7 +41,7 @@ def with_conf_file(help_text: str) -> Callable[[Any], Any]:
 
 
 def read_conf_file(path: Path | None) -> Deploys:
-    """What the file declares; nothing without one. Raises click.BadParameter."""
+    """Read the declarations of the file; empty without a file. Raises click.BadParameter."""
     from airflow_provider_ckpt.query.deploys import Deploys, parse_deploys  # rooms that few calls need
     from airflow_provider_ckpt.query.yaml_text import MOST_YAML_CHARS
 

@@ -1,4 +1,4 @@
-"""What a command shows of a change: the plan, what was done of it, and the command that comes next."""
+"""Output of a command about a change: the plan, the steps that were done, and the next command."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ def report_change(
     """A plan, and what was done of it; the last line is the next command.
 
     Args:
-        plan: What was asked for.
-        receipt: What was done of it now; None when it is only shown.
+        plan: The plan that was asked for.
+        receipt: Result of now; None when it is only shown.
         done: Its record, where it was carried out before: then nothing is left to do.
-        as_json: Whether a program reads it.
+        as_json: True if a program reads it.
         plan_out: The file that it was written to.
         more: Further keys of the document.
     """
@@ -77,7 +77,7 @@ def report_change(
 
 
 def already_done(done: Record) -> str:
-    """What somebody is told who asks for a change that was carried out."""
+    """Message for a change that was carried out before."""
     by = f" by {done.by}" if done.by else ""
     when = "" if done.done_at_ms is None else f" at {time_text(done.done_at_ms)}"
     further = " To move the source further, give its offsets or another distance." if done.plan.kind == "reset" else ""
@@ -101,7 +101,7 @@ def _report_receipt(plan: Plan, receipt: Receipt) -> None:
 
 
 def _how_to_undo(plan: Plan) -> str:
-    """What takes a change back; empty where nothing does."""
+    """Sentence on how a change is taken back; empty where it cannot be."""
     if plan.undoes:
         return f"To undo it, make the change again, which is shown by: {seen_command(plan)}"
     return f"To undo it: {undo_command(plan)}" if plan.rules.can_be_undone else ""

@@ -74,7 +74,7 @@ def _source(asked: ResetRequest) -> Source:
 
 
 def _scope(asked: ResetRequest) -> Scope:
-    """What is moved of the source. Raises a usage error."""
+    """Partitions of the source to move. Raises a usage error."""
     try:
         return asked.scope()
     except ValueError as error:
