@@ -1,4 +1,4 @@
-"""What a task asks for: its arguments, of which templates may have made texts, as the fields of a request."""
+"""Request of a task: its arguments, of which templates may have made texts, as the fields of a request."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ class CheckpointRestoreOperator(CheckpointNewPlaceOperator):
 
     @property
     def asked(self) -> str:
-        """As of every change, and whether it is a fork."""
+        """The request, as of every change, and if it is a fork."""
         return f"{super().asked}{' fork' if self.new_query_id else ''}"
 
     def planned(self, target: Store, sinks: Sinks, begun: Plan | None) -> Plan:
