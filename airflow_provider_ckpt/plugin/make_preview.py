@@ -206,7 +206,7 @@ def _require_known(declared: Source, conn_id: str | None, settings: Settings) ->
 
 
 def _reset_asked(asked: Asked, source: Source) -> ResetRequest:
-    """What was asked for, of what the form has read. Raises ValueError."""
+    """Request for a reset, from the fields of the form. Raises ValueError."""
     read: dict[str, Any] = {"source": source, "sink": _sink(asked)}
     for name, field in fields_of(ResetRequest).items():
         if name in asked and name not in read:
