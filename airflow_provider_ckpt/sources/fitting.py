@@ -1,4 +1,4 @@
-"""Whether the offsets that a query has recorded are those of the types that its sources are declared with.
+"""Checks that the offsets recorded by a query are of the types that its sources are declared with.
 
 A source whose offsets are not is not asked: the rules about the logs say what is wrong, and what Spark does with it.
 """
