@@ -121,6 +121,12 @@ HDFS = {
         repaired=("state/0/0/6.snapshot: cut",),
         broken={"state/0/0/6.snapshot": "cut"},
     ),
+    "a broken change after a whole version: nothing older is searched": Case(
+        (*deltas(7, 8), "state/0/0/6.snapshot", "state/0/0/7.snapshot"),
+        (*LOGS, "state/0/0/7.snapshot", *deltas(8, 8)),
+        ("state/0/0/8.delta: cut",),
+        broken={"state/0/0/8.delta": "cut"},
+    ),
     "an empty file is broken": Case(
         deltas(1, 8), (*LOGS, *deltas(1, 8)), ("state/0/0/4.delta: empty",), empty=("state/0/0/4.delta",)
     ),

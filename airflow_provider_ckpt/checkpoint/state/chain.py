@@ -61,12 +61,14 @@ def state_file_name(version: int, unique_id: str | None, kind: str) -> str:
 def chain_v1(store: StateStore, version: int, kinds: Collection[str]) -> Reads[Chain]:
     """Format 1: a whole version up to ``version`` and every change after it.
 
-    Spark takes the newest whole version; where that is broken, 4.1 and later repair it from the one before it.
+    Spark takes the newest whole version; where that is broken, 4.1 and later repair it from the one before it. Where a
+    change after a whole version that can be read is broken, it stops.
     """
     whole: layout.StateFileKind = "snapshot" if set(kinds) & {"delta", "snapshot"} else "zip"
     change: layout.StateFileKind = "delta" if whole == "snapshot" else "changelog"
     bases = [file.version for file in store.files if file.kind == whole and file.version <= version]
     held = sorted((file.version, "") for file in store.files if file.kind == change and file.unique_id is None)
+    has_changes = any(file.kind == change for file in store.files)
     tried: list[Chain] = []
     changes, upper = Chain(), version  # the changes after the whole version that is tried
     for base in [*sorted(bases, reverse=True), *([] if bases and store.families else [0])]:
@@ -75,15 +77,16 @@ def chain_v1(store: StateStore, version: int, kinds: Collection[str]) -> Reads[C
             yield from _add(chain, store, StateFile(store.store_id, base, None, whole))
         elif store.families:
             chain.missing.append(f"{store.name(StateFile(store.store_id, 1, None, whole))}: {NO_SNAPSHOT}")
+        ends_here = bool(base and has_changes) and not chain.missing
         earlier = yield from _changes(store, base + 1, upper, held, change)
         changes.names[:0], changes.missing[:0] = earlier.names, earlier.missing
         upper = base
         chain.names += changes.names
         chain.missing += changes.missing
-        if not chain.missing:
+        if ends_here or not chain.missing:
             return chain
         tried = [*tried[:1], chain]
-    return tried[-1] if any(file.kind == change for file in store.files) else tried[0]
+    return tried[-1] if has_changes else tried[0]
 
 
 def _changes(
