@@ -14,6 +14,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
+from airflow_provider_ckpt.change.option import Opt, fields_of
+from airflow_provider_ckpt.changes.reset.request import ResetRequest
 from airflow_provider_ckpt.checkpoint.own_files import UNDO_DIRECTORY
 from airflow_provider_ckpt.cli import run
 from airflow_provider_ckpt.cli.answers import bounded
@@ -50,7 +52,25 @@ Sink = Annotated[
 Trigger = Annotated[str | None, Field(description="Trigger of the query, such as availableNow")]
 Batch = Annotated[int | None, Field(ge=0, le=MOST_BATCH, description="Id of a batch")]
 Time = Annotated[str | None, Field(description="A time, ISO 8601")]
-Goal = Literal["earliest", "latest", "current", "datetime", "offsets", "version", "snapshot", "by_duration", "shift_by"]
+Goal = Literal[
+    "earliest",
+    "latest",
+    "current",
+    "datetime",
+    "offsets",
+    "version",
+    "snapshot",
+    "by_duration",
+    "shift_by",
+    "skip_version",
+    "skip_snapshot",
+]
+
+
+def reset_goals() -> dict[str, Opt]:
+    """Where a reset can go to, as this server calls it: all that the command takes but the lines of a file."""
+    goals = {name: field.opt for name, field in fields_of(ResetRequest).items() if field.opt.goal}
+    return {name.removeprefix("to_"): opt for name, opt in goals.items() if opt.means != "csv"}
 
 
 class Answer(BaseModel):
@@ -202,8 +222,8 @@ class Assistant:
         value: Annotated[
             str | Annotated[int, Field(strict=True)] | dict[str, Any] | None,
             Field(
-                description="Of datetime: ISO 8601; of by_duration: 36h; of shift_by, version, snapshot: a number; of "
-                'offsets: {"topic": {"0": 5}}, as an object or as its text'
+                description="Of datetime: ISO 8601; of by_duration: 36h; of shift_by and of versions and snapshots: a "
+                'number; of offsets: {"topic": {"0": 5}}, as an object or as its text'
             ),
         ] = None,
         topics: Annotated[list[str] | None, Field(description="Only these topics, or partitions as orders:0,1")] = None,
@@ -215,9 +235,9 @@ class Assistant:
         The document has the positions before and after, what is read again or skipped, what happens in each sink, and
         apply_command, which a person runs.
         """
-        option = f"--{to if to in ('by_duration', 'shift_by') else f'to-{to}'}".replace("_", "-")
+        opt = reset_goals()[to]
         text = json.dumps(value) if isinstance(value, dict) else "" if value is None else str(value)
-        goal = option if to in ("earliest", "latest", "current") else f"{option}={text}"
+        goal = opt.option if opt.means == "flag" else f"{opt.option}={text}"
         said = [*_given({"--sink": sink, "--trigger": trigger}), *(f"--topic={topic}" for topic in topics or ())]
         return self._run("reset-offsets", location, *self._sources([source]), goal, *said)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from airflow_provider_ckpt.checkpoint.observe import observe
@@ -12,7 +12,7 @@ from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook, duration_ms_of, query_options_of
-from airflow_provider_ckpt.query.source import parse_by_id
+from airflow_provider_ckpt.query.source import Source, parse_by_id
 from airflow_provider_ckpt.query.source_options import QueryOptions, option_texts
 from airflow_provider_ckpt.sources.foresee_losses import LossForecast, foresee_losses
 from airflow_provider_ckpt.sources.kafka.ask_brokers import Brokers
@@ -83,13 +83,16 @@ class Queries:
         checkpoint_conn_id: Connection of type ``checkpoint``, or None.
 
     Raises:
-        CheckpointError: There is no checkpoint, or the sources are no mapping, or not of each checkpoint.
+        CheckpointError: There is no checkpoint, or the sources are no mapping, or not of each checkpoint, or a type is
+            not known.
     """
 
     checkpoint: str | Sequence[str]
     sources: Mapping[str, Any]
     kafka_conn_id: str | None = None
     checkpoint_conn_id: str | None = None
+    #: What was declared, read once: the sources by id, of each checkpoint.
+    _parsed: Mapping[str, Mapping[str, Source]] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.sources, Mapping):
@@ -98,8 +101,8 @@ class Queries:
             )
         if not self.locations or not all(isinstance(location, str) for location in self.locations):
             raise CheckpointError(f"checkpoint must be a location or a list of them, not {self.checkpoint!r:.60}")
-        for location in self.locations:
-            self._sources_of(location)
+        parsed = {location: parse_by_id(self._said_of(location)) for location in self.locations}
+        object.__setattr__(self, "_parsed", parsed)
 
     @property
     def locations(self) -> list[str]:
@@ -123,9 +126,9 @@ class Queries:
             access = hook.access(location, self.kafka_conn_id)
         except CheckpointError as error:
             return error
-        return Opened(view, LagQuestion(parse_by_id(self._sources_of(location)), options, ages), access)
+        return Opened(view, LagQuestion(self._parsed[location], options, ages), access)
 
-    def _sources_of(self, location: str) -> Mapping[str, str]:
+    def _said_of(self, location: str) -> Mapping[str, str]:
         by_checkpoint = any(isinstance(value, Mapping) for value in self.sources.values())
         sources = self.sources.get(location) if by_checkpoint else self.sources
         if not isinstance(sources, Mapping):

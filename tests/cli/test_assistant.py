@@ -9,12 +9,12 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from airflow_provider_ckpt.cli import run
-from airflow_provider_ckpt.cli.assistant import Assistant, RefusedError
+from airflow_provider_ckpt.cli.assistant import Assistant, Goal, RefusedError, reset_goals
 from airflow_provider_ckpt.cli.options import open_store
 from airflow_provider_ckpt.storage.roots import parse_roots
 
@@ -298,6 +298,11 @@ def test_a_number_is_a_value(lake):
     orders = str(lake / "orders")
     answers = [ask(assistant(lake), "plan_reset", {**RESET, "location": orders, "value": value}) for value in (5, "5")]
     assert answers[0] == answers[1]
+
+
+def test_a_reset_goes_where_the_command_can_go():
+    assert set(get_args(Goal)) == set(reset_goals())
+    assert reset_goals()["skip_snapshot"].option == "--skip-snapshot"
 
 
 @pytest.mark.parametrize("tool", ["show", "gate", "plan_reset"])
