@@ -7,10 +7,10 @@ options of them, the page of a checkpoint a form, and a test holds the construct
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass
+from dataclasses import MISSING, dataclass, replace
 from dataclasses import fields as fields_in
 from functools import cache
-from typing import Annotated, Any, Literal, get_type_hints
+from typing import Annotated, Any, Literal, get_origin, get_type_hints
 
 from airflow_provider_ckpt.query.sink import Sink
 
@@ -42,27 +42,36 @@ class Opt:
     """How a field of a request is asked for.
 
     Args:
-        option: The option of the command line; empty when the command line does not have the field.
+        usage: The option of the command line, with what the help shows for its value, such as ``--to-batch BATCH_ID``;
+            empty when the command line does not have the field.
         help: What the option does; sentences.
         means: What its text means: a whole number, the id of a snapshot (which JavaScript has no number for), a time, a
-            directory, lines of CSV (a file on the command line), a bookmark (the same), and so on.
-        metavar: What the help shows for the value.
-        many: Whether it can be given more than once.
+            directory, lines of CSV (a file on the command line), a bookmark (the same), and more; a ``bool`` is a flag.
         least: The smallest whole number; None for any.
         most: The largest whole number; None for any.
         goal: What the parser of goals calls it, of fields of which exactly one is given; empty for the others.
         beside_plan: Whether it says how the change is carried out, so that it can be given beside a plan file.
+        many: Whether it can be given more than once: it can, where the field is a tuple or a mapping.
     """
 
-    option: str
+    usage: str
     help: str = ""
     means: Meaning = "text"
-    metavar: str | None = None
-    many: bool = False
     least: int | None = None
     most: int | None = None
     goal: str = ""
     beside_plan: bool = False
+    many: bool = False
+
+    @property
+    def option(self) -> str:
+        """The option alone."""
+        return self.usage.partition(" ")[0]
+
+    @property
+    def metavar(self) -> str | None:
+        """What the help shows for the value; None where that follows from what it means."""
+        return self.usage.partition(" ")[2] or None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +108,13 @@ def fields_of(request: type) -> Mapping[str, Field]:
     hints = get_type_hints(request, include_extras=True)
     found = {}
     for field in fields_in(request):
-        said = {type(item): item for item in hints[field.name].__metadata__}
+        hint = hints[field.name]
+        said = {type(item): item for item in hint.__metadata__}
+        opt = replace(said[Opt], many=get_origin(hint.__origin__) in (tuple, Mapping))
+        if hint.__origin__ is bool:
+            opt = replace(opt, means="flag")
         default = field.default if field.default_factory is MISSING else field.default_factory()
-        found[field.name] = Field(said[Opt], said.get(Form), default)
+        found[field.name] = Field(opt, said.get(Form), default)
     return found
 
 
@@ -124,11 +137,10 @@ WAIT_S = 60.0
 SinkOf = Annotated[
     Sink | None,
     Opt(
-        "--sink",
-        "Sink of the query: file, delta, iceberg or hudi with its URI, or another type such as kafka. The plan states "
-        "the effect on it.",
+        "--sink TYPE[:URI]",
+        "Sink of the query: file, delta, iceberg or hudi with its URI, or another type such as kafka. The plan "
+        "states the effect on it.",
         "sink",
-        metavar="TYPE[:URI]",
     ),
     Form(
         "Sink of the query", "file:s3://lake/orders, delta:URI, kafka, foreachBatch; without it its effect is unknown"
@@ -144,30 +156,26 @@ FenceFirst = Annotated[
     bool,
     Opt(
         "--fence",
-        "Fence the checkpoint first, as ckpt fence does; --i-know-it-is-stopped is then not needed. When the change is "
-        "refused after that, the fence stays.",
-        "flag",
+        "Fence the checkpoint first, as ckpt fence does; --i-know-it-is-stopped is then not needed. When the "
+        "change is refused after that, the fence stays.",
     ),
 ]
 WaitForBatch = Annotated[
     float,
     Opt(
-        "--wait-for-batch",
-        "How long a fence waits for the commit of a batch in flight, such as 10m; a plain number is seconds. While it "
-        "waits, no Spark starts from the checkpoint; without a commit by then, the fence is withdrawn.",
+        "--wait-for-batch DURATION",
+        "How long a fence waits for the commit of a batch in flight, such as 10m; a plain number is seconds. "
+        "While it waits, no Spark starts from the checkpoint; without a commit by then, the fence is withdrawn.",
         "pause",
-        metavar="DURATION",
         beside_plan=True,
     ),
 ]
 Downstream = Annotated[
     tuple[str, ...],
     Opt(
-        "--downstream",
-        "Also search below this root for checkpoints of other queries that have read what is dropped. The directory "
-        "that holds this checkpoint is always searched. Can be given more than once.",
+        "--downstream ROOT",
+        "Also search below this root for checkpoints of other queries that have read what is dropped. The "
+        "directory that holds this checkpoint is always searched. Can be given more than once.",
         "place",
-        metavar="ROOT",
-        many=True,
     ),
 ]

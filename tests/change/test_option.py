@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated
 
 from airflow_provider_ckpt.change.option import Field, Form, Opt, fields_of, goal_names, goal_values
 
-TO, CONFS = Opt("--to-batch", "Keep this one.", "whole", goal="batch"), Opt("--conf", means="pairs")
+TO, CONFS = Opt("--to-batch BATCH_ID", "Keep this one.", "whole", goal="batch"), Opt("--conf", means="pairs")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
     to_batch: Annotated[int | None, TO, Form("Keep")] = None
     confs: Annotated[Mapping[str, str], CONFS] = field(default_factory=dict)
+    trims: Annotated[bool, Opt("--trim")] = False
 
 
 def test_a_field_has_its_option_its_form_and_its_default_in_order():
     assert list(fields_of(Asked).items()) == [
         ("to_batch", Field(TO, Form("Keep"), None)),
-        ("confs", Field(CONFS, None, {})),
+        ("confs", Field(replace(CONFS, many=True), None, {})),
+        ("trims", Field(Opt("--trim", means="flag"), None, False)),
     ]
+    assert (TO.option, TO.metavar, CONFS.metavar) == ("--to-batch", "BATCH_ID", None)
 
 
 def test_a_goal_is_told_by_what_its_parser_calls_it():

@@ -132,7 +132,7 @@ def test_a_plan_is_not_carried_out(told):
         ("unasked", "USAGE: show was not run: it has no argument execute; it has location, sources."),
         ("large", "to_batch must be at most 9223372036854775807: it is too large."),
         ("mistyped", "location must be a text; confs must be an object; quick must be true or false."),
-        ("goal", "or 'shift_by'; value must be a text or a whole number or an object."),
+        ("goal", "or 'skip_snapshot'; value must be a text or a whole number or an object."),
         ("in a list", "USAGE: show was not run: each of sources must be a text."),
         ("in an object", "USAGE: gate was not run: each value of confs must be a text."),
         ("nothing given", "location must be given."),

@@ -15,20 +15,14 @@ class UndoRequest:
 
     sink: Annotated[
         Sink | None,
-        Opt(
-            "--sink",
-            "Sink of the query. By default the one that was declared for the change.",
-            "sink",
-            "TYPE[:URI]",
-        ),
+        Opt("--sink TYPE[:URI]", "Sink of the query. By default the one that was declared for the change.", "sink"),
     ] = None
     undoes: Annotated[
         str | None,
         Opt(
-            "--undoes",
+            "--undoes PLAN_ID",
             "Undo this change, as ckpt history names it, and no other. Refused when a later one has to be undone "
             "first; nothing is done when it is undone already, so a script may say it twice.",
-            metavar="PLAN_ID",
         ),
     ] = None
     downstream: Downstream = ()

@@ -16,43 +16,37 @@ class RepairRequest:
 
     sink: Annotated[
         Sink | None,
-        Opt("--sink", "File sink of the query, whose _spark_metadata is completed.", "sink", "file:URI"),
+        Opt("--sink file:URI", "File sink of the query, whose _spark_metadata is completed.", "sink"),
     ] = None
     copy: Annotated[
         str | None,
         Opt(
-            "--copy",
+            "--copy URI",
             "Copy of the output directory or of its _spark_metadata, from which missing entries are taken.",
             "place",
-            "URI",
         ),
     ] = None
     adopt: Annotated[
         tuple[str, ...],
         Opt(
-            "--adopt",
+            "--adopt BATCH[=NAME]",
             "Give this batch the data files that may be its own and that no entry names, or this one of them. Can be "
             "given more than once.",
-            metavar="BATCH[=NAME]",
-            many=True,
         ),
     ] = ()
     empty: Annotated[
         tuple[str, ...],
         Opt(
-            "--empty",
+            "--empty BATCH",
             "Give this batch an entry without files: readers do not get its rows. Can be given more than once.",
-            metavar="BATCH",
-            many=True,
         ),
     ] = ()
     compact_interval: Annotated[
         int | None,
         Opt(
-            "--compact-interval",
+            "--compact-interval BATCHES",
             "What the query sets as spark.sql.streaming.fileSink.log.compactInterval. By default 10.",
             "whole",
-            "BATCHES",
             least=1,
         ),
     ] = None

@@ -17,32 +17,28 @@ class RepartitionRequest:
     partitions: Annotated[
         int | None,
         Opt(
-            "--partitions",
+            "--partitions PARTITIONS",
             "How many partitions the state is to have. The next start of the query runs with that number.",
             "whole",
-            "PARTITIONS",
             least=1,
         ),
     ] = None
     confs: Annotated[
         Mapping[str, str],
         Opt(
-            "--conf",
+            "--conf KEY=VALUE",
             "Conf of the Spark session that repartitions, such as spark.master or what it needs to reach the "
             "checkpoint. Confs of the state are taken from the checkpoint. Can be given more than once.",
             "pairs",
-            "KEY=VALUE",
-            many=True,
             beside_plan=True,
         ),
     ] = field(default_factory=dict)
     sink: Annotated[
         Sink | None,
         Opt(
-            "--sink",
-            "Sink of the query: file, delta, iceberg or hudi with its URI, or another type such as kafka. The log of a "
-            "file sink gets an empty entry, without which the sink stops later.",
+            "--sink TYPE[:URI]",
+            "Sink of the query: file, delta, iceberg or hudi with its URI, or another type such as kafka. The log of "
+            "a file sink gets an empty entry, without which the sink stops later.",
             "sink",
-            "TYPE[:URI]",
         ),
     ] = None

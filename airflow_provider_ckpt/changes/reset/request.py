@@ -29,21 +29,20 @@ class ResetRequest:
     source: Annotated[
         Source | None,
         Opt(
-            "--source",
+            "--source ID=TYPE:PLACE",
             "Source to move, by its id, and what it reads from, such as 0=kafka:host:9092 or 0=delta:URI.",
             "source",
-            metavar="ID=TYPE:PLACE",
         ),
         Form("Source, and what it reads from", "0=kafka:broker:9092, 0=delta:s3://lake/orders"),
     ] = None
     to_earliest: Annotated[
         bool,
-        Opt("--to-earliest", "Move to the first offset that each partition still has.", "flag", goal="earliest"),
+        Opt("--to-earliest", "Move to the first offset that each partition still has.", goal="earliest"),
         Form("To the first offset that each partition still has"),
     ] = False
     to_latest: Annotated[
         bool,
-        Opt("--to-latest", "Move to the end of each partition.", "flag", goal="latest"),
+        Opt("--to-latest", "Move to the end of each partition.", goal="latest"),
         Form("Or: to the end of each partition"),
     ] = False
     to_current: Annotated[
@@ -51,7 +50,6 @@ class ResetRequest:
         Opt(
             "--to-current",
             "Keep the positions. Only drop a batch in flight, and correct positions that the topics do not hold.",
-            "flag",
             goal="current",
         ),
         Form("Or: stay, and only drop a batch in flight"),
@@ -60,8 +58,8 @@ class ResetRequest:
         int | None,
         Opt(
             "--to-datetime",
-            "Move to the first record of each partition that is not older than this time, or else to its end. The time "
-            "is that of the records; for what was processed since a time, see ckpt rollback --to-timestamp.",
+            "Move to the first record of each partition that is not older than this time, or else to its end. The "
+            "time is that of the records; for what was processed since a time, see ckpt rollback --to-timestamp.",
             "time",
             goal="at_ms",
         ),
@@ -81,10 +79,9 @@ class ResetRequest:
     shift_by: Annotated[
         int | None,
         Opt(
-            "--shift-by",
+            "--shift-by OFFSETS",
             "Move by so many offsets, such as 100 or -100; a negative number goes back.",
             "whole",
-            metavar="OFFSETS",
             goal="shift",
         ),
         Form("Or: so many offsets on; a negative number goes back", "-500"),
@@ -92,11 +89,10 @@ class ResetRequest:
     to_offsets: Annotated[
         str | int | Mapping[str, Any] | None,
         Opt(
-            "--to-offsets",
-            'Move to these offsets, such as {"orders": {"0": 5}}, in which -2 is the earliest and -1 the latest; or to '
-            "one offset in every partition.",
+            "--to-offsets JSON|OFFSET",
+            'Move to these offsets, such as {"orders": {"0": 5}}, in which -2 is the earliest and -1 the latest; or '
+            "to one offset in every partition.",
             "json",
-            metavar="JSON|OFFSET",
             goal="offsets",
         ),
         Form("Or: to these offsets, by topic and partition", '{"orders": {"0": 500}}'),
@@ -104,11 +100,10 @@ class ResetRequest:
     from_csv: Annotated[
         str | None,
         Opt(
-            "--from-file",
+            "--from-file FILE",
             "Move to the offsets in this file: lines topic,partition,offset, as --export and kafka-consumer-groups "
             "write them.",
             "csv",
-            metavar="FILE",
             goal="csv",
         ),
         Form("Or: to the offsets of these lines", "orders,0,500"),
@@ -116,10 +111,9 @@ class ResetRequest:
     to_version: Annotated[
         int | None,
         Opt(
-            "--to-version",
+            "--to-version VERSION",
             "Move a Delta source to the end of this version of its table: the next batch begins with the one after it.",
             "whole",
-            metavar="VERSION",
             least=0,
             goal="version",
         ),
@@ -128,11 +122,10 @@ class ResetRequest:
     to_snapshot: Annotated[
         int | None,
         Opt(
-            "--to-snapshot",
+            "--to-snapshot SNAPSHOT",
             "Move an Iceberg source to the end of this snapshot of its table, by its id: the next batch begins with "
             "the one after it.",
             "id",
-            metavar="SNAPSHOT",
             goal="snapshot",
         ),
         Form("Or: to the end of this snapshot of an Iceberg table", "8271638172635"),
@@ -140,11 +133,10 @@ class ResetRequest:
     skip_version: Annotated[
         int | None,
         Opt(
-            "--skip-version",
+            "--skip-version VERSION",
             "Skip this version of a Delta table, at which the query stops, and no other. The query must have read all "
             "that comes before it.",
             "whole",
-            metavar="VERSION",
             least=0,
             goal="skip_version",
         ),
@@ -153,11 +145,10 @@ class ResetRequest:
     skip_snapshot: Annotated[
         int | None,
         Opt(
-            "--skip-snapshot",
-            "Skip this snapshot of an Iceberg table, by its id, at which the query stops, and no other. The query must "
-            "have read all that comes before it.",
+            "--skip-snapshot SNAPSHOT",
+            "Skip this snapshot of an Iceberg table, by its id, at which the query stops, and no other. The query "
+            "must have read all that comes before it.",
             "id",
-            metavar="SNAPSHOT",
             goal="skip_snapshot",
         ),
         Form("Or: past this snapshot alone of an Iceberg table", "8271638172636"),
@@ -165,11 +156,9 @@ class ResetRequest:
     topics: Annotated[
         tuple[str, ...],
         Opt(
-            "--topic",
+            "--topic TOPIC[:PARTITIONS]",
             "Move this topic only, or these of its partitions, such as orders:0,1. By default all that the offset log "
             "has. Can be given more than once.",
-            metavar="TOPIC[:PARTITIONS]",
-            many=True,
         ),
         Form("Only these topics, or partitions as orders:0,1", "orders:0,1 events"),
     ] = ()
@@ -185,7 +174,6 @@ class ResetRequest:
             "--state-will-see-rows-again",
             "Confirm that the state of the query may count a row twice when it is read twice. A reset does not move "
             "state.",
-            "flag",
         ),
         Form("The state may count again what is read again"),
     ] = False

@@ -19,48 +19,38 @@ class RestoreRequest:
     query_id: Annotated[
         str | None,
         Opt(
-            "--query-id",
+            "--query-id ID",
             "Use the latest backup of this query, or check that the backup of BACKUP_ID is of this query. Needed "
             "without BACKUP_ID where the root has backups of several queries.",
-            metavar="ID",
         ),
     ] = None
     new_query_id: Annotated[
         bool,
-        Opt(
-            "--new-query-id",
-            "Give the restored checkpoint a new query id, for a second query beside the first.",
-            "flag",
-        ),
+        Opt("--new-query-id", "Give the restored checkpoint a new query id, for a second query beside the first."),
     ] = False
     rewrite_paths: Annotated[
         tuple[PathRule, ...],
         Opt(
-            "--rewrite-paths",
+            "--rewrite-paths FROM=TO",
             "Replace this prefix of input file paths in the logs of file sources. Can be given more than once.",
             "paths",
-            "FROM=TO",
-            many=True,
         ),
     ] = ()
     sinks: Annotated[
         tuple[Sink, ...],
         Opt(
-            "--sink",
+            "--sink TYPE[:URI]",
             "Sink of the query, such as file:/data/out or delta:s3://lake/orders; the plan states the effect on it. "
             "Can be given more than once.",
             "sinks",
-            "TYPE[:URI]",
-            many=True,
         ),
     ] = ()
     fence: Annotated[
         bool,
         Opt(
             "--fence",
-            "First fence the checkpoint that the backup was taken from (ckpt fence), so that a query there that cannot "
-            "be reached stops at its next batch. Needs --execute.",
-            "flag",
+            "First fence the checkpoint that the backup was taken from (ckpt fence), so that a query there that "
+            "cannot be reached stops at its next batch. Needs --execute.",
             beside_plan=True,
         ),
     ] = False

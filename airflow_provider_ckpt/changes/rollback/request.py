@@ -28,7 +28,7 @@ class RollbackRequest:
 
     to_batch: Annotated[
         int | str | None,
-        Opt("--to-batch", "Keep this batch, and drop all later ones.", "whole", "BATCH_ID", least=0, goal="batch"),
+        Opt("--to-batch BATCH_ID", "Keep this batch, and drop all later ones.", "whole", least=0, goal="batch"),
         Form("Keep batches up to", "a batch id, such as 41"),
     ] = None
     to_timestamp: Annotated[
@@ -54,11 +54,10 @@ class RollbackRequest:
     to_offsets: Annotated[
         str | Mapping[str, Any] | None,
         Opt(
-            "--to-offsets",
-            "Roll back to the newest batch in which no source partition is beyond these offsets, by source id, such as "
-            '{"0": {"topic": {"0": 5}}}.',
+            "--to-offsets JSON",
+            "Roll back to the newest batch in which no source partition is beyond these offsets, by source id, such "
+            'as {"0": {"topic": {"0": 5}}}.',
             "json",
-            "JSON",
             goal="offsets",
         ),
         Form("Or: keep batches that have not read past", '{"0": {"orders": {"0": 500}}}'),
@@ -66,9 +65,8 @@ class RollbackRequest:
     to_backup: Annotated[
         str | None,
         Opt(
-            "--to-backup",
+            "--to-backup ROOT/ID",
             "Roll back to the batch of this backup. Files that Spark has purged are restored from it.",
-            metavar="ROOT/ID",
             goal="backup",
         ),
         Form("Or: go to the batch of a backup", "s3://lake/backups/ID"),
@@ -76,10 +74,9 @@ class RollbackRequest:
     to_before_deploy: Annotated[
         Bookmark | str | Mapping[str, Any] | None,
         Opt(
-            "--to-before-deploy",
+            "--to-before-deploy FILE",
             "Roll back to the batch that was the newest committed one when ckpt gate --bookmark has written this file.",
             "bookmark",
-            "FILE",
             goal="before_deploy",
         ),
         Form("Or: go back to before a deploy", "the XCom bookmark of its gate"),
@@ -87,32 +84,21 @@ class RollbackRequest:
     sources: Annotated[
         Mapping[str, Source],
         Opt(
-            "--source",
+            "--source ID=TYPE",
             "Type of a source by its id, such as 0=kafka; --to-offsets needs it. Can be given more than once.",
             "sources",
-            "ID=TYPE",
-            many=True,
         ),
         Form("Types of the sources", "0=kafka, 1=delta; for amounts and offsets"),
     ] = field(default_factory=dict)
     backup_root: Annotated[
         str | None,
-        Opt(
-            "--backups",
-            "Root of the backups from which files that Spark has purged may be restored.",
-            "place",
-            "ROOT",
-        ),
+        Opt("--backups ROOT", "Root of the backups from which files that Spark has purged may be restored.", "place"),
         Form("Root of backups, for a batch that was purged", "s3://lake/backups"),
     ] = None
     sink: SinkOf = None
     trim_sink_log: Annotated[
         bool,
-        Opt(
-            "--trim-sink-log",
-            "Also remove the dropped batches from the file sink's log. Needs --sink file:URI.",
-            "flag",
-        ),
+        Opt("--trim-sink-log", "Also remove the dropped batches from the file sink's log. Needs --sink file:URI."),
         Form("Remove the dropped batches from the log of a file sink, too"),
     ] = False
     downstream: Downstream = ()

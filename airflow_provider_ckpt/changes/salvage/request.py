@@ -14,12 +14,7 @@ class SalvageRequest:
 
     backup_root: Annotated[
         str | None,
-        Opt(
-            "--backup-root",
-            "Root of backups, where files that the checkpoint lacks are searched for.",
-            "place",
-            "ROOT",
-        ),
+        Opt("--backup-root ROOT", "Root of backups, where files that the checkpoint lacks are searched for.", "place"),
     ] = None
     sink: SinkOf = None
     trim_sink_log: Annotated[
@@ -27,7 +22,6 @@ class SalvageRequest:
         Opt(
             "--trim-sink-log",
             "Also remove the batches that are given up from the file sink's log. Needs --sink file:URI.",
-            "flag",
         ),
     ] = False
     trigger: TriggerOf = None

@@ -18,15 +18,14 @@ class SeedRequest:
 
     origin: Annotated[
         str | None,
-        Opt("--from", "Checkpoint whose positions the new one gets. It is only read.", "place", "LOC"),
+        Opt("--from LOC", "Checkpoint whose positions the new one gets. It is only read.", "place"),
     ] = None
     batch: Annotated[
         int | None,
         Opt(
-            "--batch",
+            "--batch BATCH_ID",
             "Positions after this committed batch of --from. By default the newest one.",
             "whole",
-            "BATCH_ID",
             least=0,
         ),
     ] = None
@@ -37,41 +36,35 @@ class SeedRequest:
     offsets: Annotated[
         str | Mapping[str, Any] | None,
         Opt(
-            "--offsets",
+            "--offsets JSON",
             'Positions by source id, such as {"0": {"topic": {"0": 5}}}; every partition of a topic.',
             "json",
-            "JSON",
         ),
     ] = None
     sources: Annotated[
         Mapping[str, Source],
         Opt(
-            "--source",
+            "--source ID=TYPE",
             "Type of a source by its id: kafka, delta or iceberg. Needed for each source. Can be given more than once.",
             "sources",
-            "ID=TYPE",
-            many=True,
         ),
     ] = field(default_factory=dict)
     sinks: Annotated[
         tuple[Sink, ...],
         Opt(
-            "--sink",
-            "Sink of the query, such as file:/data/out; the checkpoint begins after the newest batch that it has seen. "
-            "Can be given more than once.",
+            "--sink TYPE[:URI]",
+            "Sink of the query, such as file:/data/out; the checkpoint begins after the newest batch that it has "
+            "seen. Can be given more than once.",
             "sinks",
-            "TYPE[:URI]",
-            many=True,
         ),
     ] = ()
     after_batch: Annotated[
         int | None,
         Opt(
-            "--after-batch",
+            "--after-batch BATCH_ID",
             "Begin after this batch or a later one, for a sink that ckpt cannot read. By default after the newest "
             "batch of --from.",
             "whole",
-            "BATCH_ID",
             least=0,
             most=MOST_BATCHES,
         ),

@@ -77,30 +77,21 @@ class SourcesRequest:
     continued: Annotated[
         tuple[str, ...],
         Opt(
-            "--as",
+            "--as NEW=OLD|new",
             "Source NEW of the next query continues source OLD of the checkpoint, or begins at its start (new). A "
             "source is its position, such as 0, or its name. Give every source of the next query.",
-            metavar="NEW=OLD|new",
-            many=True,
         ),
     ] = ()
     dropped: Annotated[
         tuple[str, ...],
-        Opt(
-            "--drop",
-            "No source of the next query continues source OLD. Can be given more than once.",
-            metavar="OLD",
-            many=True,
-        ),
+        Opt("--drop OLD", "No source of the next query continues source OLD. Can be given more than once."),
     ] = ()
     operators: Annotated[
         tuple[str, ...],
         Opt(
-            "--operator",
+            "--operator NAME",
             "Stateful operator of the next query, such as stateStoreSave. Give all of them, in Spark's order. A query "
             "with several of them, or with a join, needs it.",
-            metavar="NAME",
-            many=True,
         ),
     ] = ()
     sink: SinkOf = None

@@ -16,9 +16,9 @@ from airflow_provider_ckpt.query.sink import Sink, parse_sink
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    to_version: Annotated[int | None, Opt("--to-version", "Go there.", "whole", "VERSION", least=0)] = None
-    earliest: Annotated[bool, Opt("--to-earliest", "Go back.", "flag")] = False
-    topics: Annotated[tuple[str, ...], Opt("--topic", "Of this.", metavar="TOPIC", many=True)] = ()
+    to_version: Annotated[int | None, Opt("--to-version VERSION", "Go there.", "whole", least=0)] = None
+    earliest: Annotated[bool, Opt("--to-earliest", "Go back.")] = False
+    topics: Annotated[tuple[str, ...], Opt("--topic TOPIC", "Of this.")] = ()
     conn_id: Annotated[str | None, Opt("")] = None
     sink: SinkOf = None
     trigger: TriggerOf = None
