@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
+from typing import ClassVar, Self
 
+from airflow_provider_ckpt.change.executor import InPlace
 from airflow_provider_ckpt.change.fit_sink import last_written, require_fit
-from airflow_provider_ckpt.change.judge_start import judge_start
-from airflow_provider_ckpt.change.lock import lock_warnings
+from airflow_provider_ckpt.change.kinds import Kind
+from airflow_provider_ckpt.change.make_plan import Planner, Seen, find_or_make, observe_whole
 from airflow_provider_ckpt.change.open_sinks import sink_of
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
-from airflow_provider_ckpt.change.record.resume import Said, find_interrupted
+from airflow_provider_ckpt.change.record.resume import Said
 from airflow_provider_ckpt.changes.repair.data_file import Spelling, spelling_of
 from airflow_provider_ckpt.changes.repair.decision import Decisions, decisions_of
 from airflow_provider_ckpt.changes.repair.find_evidence import Gathering
@@ -31,9 +33,6 @@ from airflow_provider_ckpt.changes.repair.refusals import (
 )
 from airflow_provider_ckpt.changes.repair.share import Doubt, Evidence, Share, require_one_taker, share_of
 from airflow_provider_ckpt.checkpoint.compaction import misnamed
-from airflow_provider_ckpt.checkpoint.find_flows import refuse_replaced
-from airflow_provider_ckpt.checkpoint.observe import observe, refuse_closed, refuse_links
-from airflow_provider_ckpt.checkpoint.read_unmoved import read_unmoved
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.codec import layout
@@ -57,34 +56,60 @@ def make_repair(stores: Stores, sink: Sink, decisions: Decisions | None = None) 
         PlanError: It is refused; the error says why.
         CheckpointMovedError: The query is running, and removes what was just listed.
     """
-    said = decisions or Decisions()
     if sink.kind != "file" or stores.sink is None:
         raise PlanError(
             f"the sink {sink.name} has no log that ckpt can repair; only a file sink has one.",
             location=stores.checkpoint.location,
             hint=f"{NOTHING} Declare the file sink: --sink file:URI.",
         )
-    begun = find_interrupted(stores, "repair", lambda plan: plan.asked == said.text, Said(sink))
-    if begun is not None and begun.sink == stores.sink.location:
-        return begun
-    plan = read_unmoved(lambda: _fresh(stores, sink, said), stores.checkpoint, stores.sink)
-    return replace(plan, warnings=(*plan.warnings, *lock_warnings(stores.checkpoint)))
+    return find_or_make(Completing(sink, decisions or Decisions(), said=Said(sink)), stores)
 
 
-def make_repair_again(plan: Plan, stores: Stores) -> Plan:
-    """The repair with the same decisions that would be planned now in the place of one that was not begun yet."""
-    return _fresh(stores, sink_of(plan), decisions_of(plan.asked))
+@dataclass(frozen=True, slots=True)
+class Completing(Planner):
+    """Completes the log of a file sink, as it is proven or decided."""
+
+    kind: ClassVar[Kind] = "repair"
+    sink: Sink
+    decisions: Decisions
+
+    @classmethod
+    def of(cls, plan: Plan, stores: Stores) -> Self:
+        """The repair with the same decisions."""
+        return cls(sink_of(plan), decisions_of(plan.asked))
+
+    def is_met_by(self, plan: Plan) -> bool:
+        """The same decisions lead to the same log."""
+        return plan.asked == self.decisions.text
+
+    def observe(self, stores: Stores) -> CheckpointView:
+        """The checkpoint with the log of its sink."""
+        assert stores.sink is not None
+        view = observe_whole(stores.checkpoint)
+        if view.latest_committed is None:
+            raise PlanError("no batch is committed, so the sink needs no log.", location=view.location, hint=NOTHING)
+        return replace(view, sink=read_file_sink(stores.sink))
+
+    def decide(self, seen: Seen) -> Plan:
+        """What the log lacks comes, and what nobody reads and Spark would mistake goes."""
+        return _decide(seen.stores, seen.view, self.sink, self.decisions)
 
 
-def _fresh(stores: Stores, sink: Sink, decisions: Decisions) -> Plan:
-    assert stores.sink is not None
-    view = observe(stores.checkpoint, deep=True)
-    refuse_replaced(stores.checkpoint)
-    refuse_links(view)
-    refuse_closed(view)
-    if view.latest_committed is None:
-        raise PlanError("no batch is committed, so the sink needs no log.", location=view.location, hint=NOTHING)
-    contents = read_log(read_file_sink(stores.sink), stores.sink)
+class Executor(InPlace):
+    """Writes the entries that the log of a file sink lacks."""
+
+    planner = Completing
+
+    @property
+    def ways_out(self) -> str:
+        """The log is completed from what is there then, or is as it was."""
+        undo = self.stores.undo_command
+        return f"run the same command again to complete the log, or `{undo}` to have it as it was"
+
+
+def _decide(stores: Stores, view: CheckpointView, sink: Sink, decisions: Decisions) -> Plan:
+    assert stores.sink is not None and view.sink is not None
+    contents = read_log(view.sink, stores.sink)
     _require_fit(stores, view, sink, contents, _newest(contents, view))  # before any number of the log is relied on
     require_own_content(contents, stores.sink.location)
     log = _log_of(stores, contents, view, decisions)
@@ -103,7 +128,7 @@ def _fresh(stores: Stores, sink: Sink, decisions: Decisions) -> Plan:
     effects = effects_of(sink.at(stores.sink).name, shares, _exact(lacking or log.outdated))
     reasons = (f"{share.reason[0].upper()}{share.reason[1:]}." for share in shares)
     notes = (*reasons, *_of_the_copy(log, stores), *_of_the_outdated(log), *_of_the_unreadable(log, entries))
-    plan = plan_repair(
+    return plan_repair(
         view,
         contents.log,
         entries,
@@ -114,7 +139,6 @@ def _fresh(stores: Stores, sink: Sink, decisions: Decisions) -> Plan:
         source=stores.backups.location if stores.backups is not None else "",
         asked=decisions.text,
     )
-    return judge_start(plan, replace(view, sink=contents.log), stores.checkpoint)
 
 
 def _of_the_outdated(log: Lacking) -> Iterable[str]:

@@ -9,8 +9,9 @@ import pytest
 
 from airflow_provider_ckpt.backup.take import take_backup
 from airflow_provider_ckpt.change.apply import apply
+from airflow_provider_ckpt.change.make_plan import make_anew
 from airflow_provider_ckpt.changes.repair.decision import parse_decisions
-from airflow_provider_ckpt.changes.repair.make import make_repair, make_repair_again
+from airflow_provider_ckpt.changes.repair.make import Completing, make_repair
 from airflow_provider_ckpt.changes.restore.make import make_restore
 from airflow_provider_ckpt.changes.restore.restore import restore
 from airflow_provider_ckpt.errors import PlanError
@@ -309,9 +310,8 @@ def test_entries_come_from_a_copy(table, tmp_path, gone):
     plan = table.repair(copy=copy)
     assert (plan.sink_effect, written(plan)) == ("exact", {name: before[name] for name in reversed(gone)})
     assert plan.source == str(copy)
-    assert (
-        make_repair_again(plan, table.stores.for_plan(plan, type(table.stores.checkpoint).open)).actions == plan.actions
-    )
+    stores = table.stores.for_plan(plan, type(table.stores.checkpoint).open)
+    assert make_anew(Completing.of(plan, stores), stores).actions == plan.actions
 
 
 @pytest.mark.parametrize(
