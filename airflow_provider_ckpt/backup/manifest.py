@@ -13,11 +13,12 @@ import json
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from airflow_provider_ckpt.checkpoint.contents import parents
 from airflow_provider_ckpt.checkpoint.own_files import is_backup_id
 from airflow_provider_ckpt.codec.jvm_text import abbreviate
+from airflow_provider_ckpt.documents.as_document import Documented
 from airflow_provider_ckpt.errors import BackupCorruptError, PlanError, UnsupportedVersionError
 from airflow_provider_ckpt.times import time_text
 from airflow_provider_ckpt.untrusted.bounded_json import parse_with_list
@@ -34,22 +35,14 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
 @dataclass(frozen=True, slots=True)
-class ManifestObject:
-    """One object of a backup.
+class ManifestObject(Documented):
+    """One object of a backup."""
 
-    Args:
-        name: Its name in the checkpoint.
-        size: Bytes.
-        sha256: Hex.
-        stored_at: Where it is, relative to the backup root.
-        identity: The store's identity of its content when it was copied (ETag, or size and time).
-    """
-
-    name: str
-    size: int
-    sha256: str
-    stored_at: str
-    identity: str = ""
+    name: Annotated[str, "its name in the checkpoint"]
+    size: Annotated[int, "bytes"]
+    sha256: Annotated[str, "hexadecimal"]
+    stored_at: Annotated[str, "path of the object, relative to the backup root"]
+    identity: Annotated[str, "version that the storage gave to the content when it was copied, such as an ETag"] = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Annotated, ClassVar, Literal
 
-if TYPE_CHECKING:
-    from airflow_provider_ckpt.documents.findings import FindingFields
+from airflow_provider_ckpt.documents.as_document import Documented
 
 #: ``error``: a restart fails, loses data or ignores the deploy. ``warning``: it may. ``note``: worth knowing.
 Severity = Literal["error", "warning", "note"]
@@ -16,29 +15,25 @@ SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """One result of a rule.
+class Finding(Documented):
+    """One result of a rule."""
 
-    Args:
-        code: Stable, ``CKPT`` and three digits.
-        severity: How bad.
-        message: The problem, in one sentence.
-        batch_id: The batch concerned, or None.
-        name: The file concerned, or None.
-        hint: The remedy, in words.
-        spark_error: Error with which a restart stops because of it: Spark's error condition, or the simple name of the
-            innermost Java exception; None when Spark goes on.
-        commands: As they are typed: each shows its plan, and changes nothing without ``--execute``.
-    """
+    last_keys: ClassVar = ("spark_error", "doc")
 
-    code: str
-    severity: Severity
-    message: str
-    batch_id: int | None = None
-    name: str | None = None
-    hint: str | None = None
-    spark_error: str | None = None
-    commands: tuple[str, ...] = ()
+    code: Annotated[str, "stable code of the rule, `CKPT` and three digits"]
+    severity: Annotated[Severity, "`error`, `warning` or `note`"]
+    message: Annotated[str, "the finding in one sentence"]
+    batch_id: Annotated[int | None, "batch that the finding is about"] = None
+    name: Annotated[str | None, "file that the finding is about"] = None
+    hint: Annotated[str | None, "what to do"] = None
+    spark_error: Annotated[
+        str | None,
+        "error condition, or simple name of the innermost Java exception, with which a restart stops because of "
+        "the finding; null when Spark starts",
+    ] = None
+    commands: Annotated[
+        tuple[str, ...], "what does it, as it is typed: each shows its plan, and needs `--execute` to act"
+    ] = ()
 
     @property
     def advice(self) -> str | None:
@@ -50,23 +45,9 @@ class Finding:
         return f"{self.hint} {told}" if self.hint else told
 
     @property
-    def doc(self) -> str:
+    def doc(self) -> Annotated[str, "command that explains the rule"]:
         """The command that explains the rule."""
         return f"ckpt explain {self.code}"
-
-    def to_dict(self) -> FindingFields:
-        """JSON-ready."""
-        return {
-            "code": self.code,
-            "severity": self.severity,
-            "message": self.message,
-            "batch_id": self.batch_id,
-            "name": self.name,
-            "hint": self.hint,
-            "commands": list(self.commands),
-            "spark_error": self.spark_error,
-            "doc": self.doc,
-        }
 
 
 def worst_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:

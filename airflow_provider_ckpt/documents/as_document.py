@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import cache
-from typing import Any
+from typing import Any, ClassVar
 
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 
@@ -30,9 +30,14 @@ class DocumentOf:
 
 
 class Documented:
-    """A dataclass that has a document."""
+    """A dataclass that has a document.
+
+    Attributes:
+        last_keys: Keys that come behind all others.
+    """
 
     __slots__ = ()
+    last_keys: ClassVar[tuple[str, ...]] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """The document, JSON-ready."""
@@ -62,7 +67,8 @@ def keys_of(kind: Any) -> tuple[str, ...]:
     for name, held in vars(kind).items():
         if isinstance(held, property) and held.fget is not None:
             types[name] = held.fget.__annotations__.get("return")
-    return tuple(name for name, text in types.items() if str(text).startswith("Annotated["))
+    names = (name for name, text in types.items() if str(text).startswith("Annotated["))
+    return tuple(sorted(names, key=lambda name: name in kind.last_keys))
 
 
 def _json(value: Any) -> Any:

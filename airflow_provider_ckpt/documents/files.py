@@ -125,14 +125,7 @@ class ForgottenDocument(Document):
     plan_id: Annotated[str, "the plan"]
 
 
-class ManifestObjectFields(TypedDict):
-    """One object of a backup."""
-
-    name: Annotated[str, "its name in the checkpoint"]
-    size: Annotated[int, "bytes"]
-    sha256: Annotated[str, "hexadecimal"]
-    stored_at: Annotated[str, "path of the object, relative to the backup root"]
-    identity: Annotated[str, "version that the storage gave to the content when it was copied, such as an ETag"]
+ManifestObjectFields = Annotated[dict[str, Any], DocumentOf("backup.manifest", "ManifestObject")]
 
 
 class ManifestDocument(Document):
@@ -149,12 +142,7 @@ class ManifestDocument(Document):
     features: Annotated[list[str], "features that a reader must support"]
 
 
-class DataFileFields(TypedDict):
-    """A file with rows of a table."""
-
-    name: Annotated[str, "path of the file, relative to the table"]
-    rows: Annotated[int, "number of rows"]
-    bytes: Annotated[int, "its size"]
+DataFileFields = Annotated[dict[str, Any], DocumentOf("history_table.manifest", "DataFile")]
 
 
 class EpochDocument(Document):

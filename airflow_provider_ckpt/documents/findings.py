@@ -8,24 +8,10 @@ from airflow_provider_ckpt.documents import Document, ErrorFields
 from airflow_provider_ckpt.documents.as_document import DocumentOf
 from airflow_provider_ckpt.documents.positions import LagSummaryFields, NextBatchFields
 
-
-class FindingFields(TypedDict):
-    """One result of a rule."""
-
-    code: Annotated[str, "stable code of the rule, `CKPT` and three digits"]
-    severity: Annotated[Literal["error", "warning", "note"], "`error`, `warning` or `note`"]
-    message: Annotated[str, "the finding in one sentence"]
-    batch_id: Annotated[int | None, "batch that the finding is about"]
-    name: Annotated[str | None, "file that the finding is about"]
-    hint: Annotated[str | None, "what to do"]
-    commands: Annotated[list[str], "what does it, as it is typed: each shows its plan, and needs `--execute` to act"]
-    spark_error: Annotated[
-        str | None, "error with which a restart stops because of the finding; null when Spark starts"
-    ]
-    doc: Annotated[str, "command that explains the rule"]
+FindingFields = Annotated[dict[str, Any], DocumentOf("checks.findings", "Finding")]
 
 
-class JudgedFindingFields(FindingFields):
+class JudgedFindingFields(TypedDict):
     """A finding, compared with a baseline."""
 
     known: Annotated[bool, "whether the baseline has this finding; false without a baseline"]
@@ -180,16 +166,7 @@ class FleetDocument(Document):
     summary: Annotated[FleetSummaryFields, "totals of all rows"]
 
 
-class EvidenceFields(TypedDict):
-    """What a checkpoint says of a cause."""
-
-    result: Annotated[
-        Literal["confirmed", "contradicted", "unknown"],
-        "`confirmed`: a finding shows the cause; `contradicted`: what would show it was read, and does not; "
-        "`unknown`: the files alone cannot tell",
-    ]
-    sentence: Annotated[str, "the result, for people"]
-    findings: Annotated[list[FindingFields], "what confirms the cause; without that, the errors of the checkpoint"]
+EvidenceFields = Annotated[dict[str, Any], DocumentOf("explain.explanation", "Evidence")]
 
 
 SignFields = Annotated[dict[str, Any], DocumentOf("explain.sign", "Sign")]

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from airflow_provider_ckpt.checks.findings import Finding
 from airflow_provider_ckpt.checks.registry import RULES
+from airflow_provider_ckpt.documents.as_document import Documented
 from airflow_provider_ckpt.explain.given import Given
 from airflow_provider_ckpt.explain.matching import Match
 from airflow_provider_ckpt.explain.message_facts import fill
@@ -18,7 +19,7 @@ from airflow_provider_ckpt.explain.sign import Sign
 from airflow_provider_ckpt.storage.opening import other_name
 
 if TYPE_CHECKING:
-    from airflow_provider_ckpt.documents.findings import EvidenceFields, ExplanationFields, UnknownTextFields
+    from airflow_provider_ckpt.documents.findings import ExplanationFields, UnknownTextFields
 
 #: ``confirmed``: a finding shows the cause. ``contradicted``: everything was read that would show it, and nothing did.
 #: ``unknown``: the files alone cannot tell.
@@ -48,27 +49,23 @@ def _harm(command: str) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(Documented):
     """What a checkpoint says about a cause.
 
     Args:
-        result: Whether it confirms the cause.
-        sentence: The result, for people.
-        findings: What confirms the cause; without that, the errors that the checkpoint has.
         elsewhere: Whether the text names another query or another batch than the checkpoint has.
         record: Where the change by ckpt is recorded that is the cause; None without one.
     """
 
-    result: Result
-    sentence: str
-    findings: tuple[Finding, ...] = ()
+    result: Annotated[
+        Result,
+        "`confirmed`: a finding shows the cause; `contradicted`: what would show it was read, and does not; "
+        "`unknown`: the files alone cannot tell",
+    ]
+    sentence: Annotated[str, "the result, for people"]
+    findings: Annotated[tuple[Finding, ...], "what confirms the cause; without that, the errors of the checkpoint"] = ()
     elsewhere: bool = False
     record: str | None = None
-
-    def to_dict(self) -> EvidenceFields:
-        """JSON-ready."""
-        findings = [finding.to_dict() for finding in self.findings]
-        return {"result": self.result, "sentence": self.sentence, "findings": findings}
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,9 @@ import re
 import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+from airflow_provider_ckpt.documents.as_document import Documented
 from airflow_provider_ckpt.errors import MalformedEntryError, UnsupportedVersionError
 from airflow_provider_ckpt.storage.stored_object import StoredObject
 from airflow_provider_ckpt.untrusted.bounded_json import parse_json
@@ -41,18 +42,12 @@ _DRAFT = re.compile(rf"(?:{DATA}|{EPOCHS}/[A-Za-z0-9_-]{{1,100}})/\.[^/]+\.tmp\Z
 
 
 @dataclass(frozen=True, slots=True)
-class DataFile:
-    """One file of rows.
+class DataFile(Documented):
+    """One file of rows."""
 
-    Args:
-        name: Relative to the table.
-        rows: How many.
-        bytes: Its size.
-    """
-
-    name: str
-    rows: int
-    bytes: int
+    name: Annotated[str, "path of the file, relative to the table"]
+    rows: Annotated[int, "number of rows"]
+    bytes: Annotated[int, "its size"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,7 +105,8 @@ class Judged:
         if self.error is not None:
             return {"location": self.location, "error": self.error.to_dict()}
         findings: list[JudgedFindingFields] = [
-            {**finding.to_dict(), "known": self.is_accepted(finding)} for finding in self.findings
+            {**finding.to_dict(), "known": self.is_accepted(finding)}  # type: ignore[typeddict-item]  # the first keys
+            for finding in self.findings
         ]
         checked: CheckFields = {"location": self.location, "unknown": list(self.unknown), "findings": findings}
         if self.outlook is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import pytest
 
@@ -24,6 +24,9 @@ class Part(Documented):
 class Whole(Versioned):
     """A whole."""
 
+    last_keys: ClassVar = ("first", "count")
+
+    first: Annotated[int, "comes late, though it is the first field"]
     parts: Annotated[tuple[Part, ...], "the parts"]
     by_name: Annotated[Mapping[str, Part | None], "the same by name"]
     note: str = "not in the document"
@@ -40,10 +43,11 @@ class Whole(Versioned):
 
 
 def test_a_document_has_what_says_its_meaning_in_order_and_a_version_first():
-    document = Whole((Part(2), Part(1)), {"b": Part(2), "a": None}).to_dict()
+    document = Whole(7, (Part(2), Part(1)), {"b": Part(2), "a": None}).to_dict()
     parts, by_name = [{"size": 2}, {"size": 1}], {"b": {"size": 2}, "a": None}
-    assert document == {"format_version": 1, "parts": parts, "by_name": by_name, "count": 2}
-    assert list(document) == list(keys(Whole)) and list(document["by_name"]) == ["b", "a"]
+    assert document == {"format_version": 1, "parts": parts, "by_name": by_name, "first": 7, "count": 2}
+    assert list(document) == list(keys(Whole)) == ["format_version", "parts", "by_name", "first", "count"]
+    assert list(document["by_name"]) == ["b", "a"]
 
 
 def test_a_part_has_no_version():
