@@ -49,6 +49,8 @@ def crash(walk: Walk) -> None:
         return
     if not walk.world.batches[batch_id]:  # perhaps that of a repartition, which Spark does not run again
         return
+    if any(reset.batch_id == batch_id for reset in walk.world.resets):  # its entry is not the one that it ran with
+        return
     for name in (f".{batch_id}.crc", str(batch_id)):
         (walk.checkpoint / "commits" / name).unlink(missing_ok=True)
     walk.undoable.clear()
