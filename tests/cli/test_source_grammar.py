@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from types import SimpleNamespace
 
 import pytest
 
@@ -12,6 +14,8 @@ from airflow_provider_ckpt.cli import run
 from airflow_provider_ckpt.plugin.read_checkpoint import declared_types
 from airflow_provider_ckpt.query.deploy import DeploySpec, declare
 from airflow_provider_ckpt.query.source import types_said
+from airflow_provider_ckpt.sources.kafka import ask_brokers
+from airflow_provider_ckpt.sources.kafka.extent import Extent
 from airflow_provider_ckpt.sources.kafka.strategies import Scope
 from airflow_provider_ckpt.storage.store import Store
 from tests.kafka_checkpoint import commit_batch
@@ -38,6 +42,20 @@ def test_every_command_takes_a_type_in_any_case(command, checkpoint, capsys):
         said = capsys.readouterr()
         told.add((code, said.out.partition("planned_at")[0].partition("Plan ")[0], said.err))
     assert len(told) == 1 and all("unknown" not in error for _, _, error in told), told
+
+
+@pytest.mark.parametrize("command", ["show", "lag", "gate"])
+def test_topics_may_be_left_out_where_the_checkpoint_has_them(command, checkpoint, monkeypatch, capsys):
+    extent = Extent({"orders": "id"}, {("orders", 0): 0}, {("orders", 0): 30})
+    asked: list[set[str]] = []
+    monkeypatch.setattr(ask_brokers, "KafkaBroker", lambda servers, _: SimpleNamespace(location=servers))
+    monkeypatch.setattr(ask_brokers, "read_extent", lambda _, topics: asked.append({*topics}) or extent)
+    monkeypatch.setattr(ask_brokers.Brokers, "firsts", lambda *_: {("orders", 0): None})
+    told = []
+    for place in ("kafka:h:9092", "Kafka:h:9092/orders"):
+        code = run([command, str(checkpoint), "--source", f"0={place}", "--json"])
+        told.append((code, re.sub(r'"\w+_(ms|at)": [^,}]*', "", capsys.readouterr().out)))
+    assert told[0] == told[1] and asked == [{"orders"}] * 2
 
 
 def test_so_do_python_a_deploy_file_and_the_pages(checkpoint):
