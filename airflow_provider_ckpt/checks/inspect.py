@@ -54,6 +54,7 @@ def examine(
     listing: DirectoryListing | None = None,
     sink: Store | None = None,
     each: bool = False,
+    strict: bool = False,
 ) -> CheckpointView:
     """See of a checkpoint what the rules and the forecast judge.
 
@@ -64,6 +65,7 @@ def examine(
         listing: A first listing that was just taken.
         sink: The output directory of the file sink.
         each: Tell of a file that cannot be opened as of a damaged one, and judge the others.
+        strict: Take state that is not what was written for broken, although Spark loads it.
 
     Raises:
         CheckpointNotFoundError: Nothing there, or no checkpoint.
@@ -72,7 +74,7 @@ def examine(
     """
     files = EachFile(store) if each else store
     if deep:
-        view = read_unmoved(lambda: _examine_all(store, files), store)
+        view = read_unmoved(lambda: _examine_all(store, files, strict=strict), store)
     else:
         view = observe(store, listing=listing, read=files.read)
     unread = [error for error in view.damaged.values() if isinstance(error, UnreadableError)]
@@ -83,11 +85,12 @@ def examine(
         return view
     memory = memory_of(store, view.query_id)
     other = None if memory is None or memory.knows(sink) else (" and ".join(memory.sinks), memory.location)
-    return replace(view, sink=read_file_sink(sink, deep=deep), first_sink=other)
+    return replace(view, sink=read_file_sink(sink, deep=deep, each=each), first_sink=other)
 
 
-def _examine_all(store: Store, files: Store | EachFile) -> CheckpointView:
-    view = read_deep(store, observe(store, deep=True, read=files.read), files.head, files.chunks)
+def _examine_all(store: Store, files: Store | EachFile, *, strict: bool) -> CheckpointView:
+    view = observe(store, deep=True, read=files.read)
+    view = read_deep(store, view, files.head, files.chunks, strict=strict)
     view = replace(view, gone_inputs=find_inputs(store, files_in_flight(view)).gone)
     return replace(view, restorable=find_targets(store, view, files))
 
@@ -207,17 +210,19 @@ def read_deep(
     chunks: Callable[[str], Iterator[bytes]],
     *,
     state: bool = True,
+    strict: bool = True,
 ) -> CheckpointView:
     """Add to a complete listing what its log entries say and what the state of the newest commit lacks.
 
     ``read`` gives the bytes of a listed object, of a large changelog the beginning, and ``chunks`` all of any object a
     piece at a time: of a checkpoint in the store, or of one that a backup there holds. Without ``state`` its files are
-    judged by the listing, and only those are read that name others.
+    judged by the listing, and only those are read that name others. Unless it is ``strict``, state that is not what was
+    written, and that Spark loads all the same, is used.
     """
     logs = [name for name in view.objects if is_text_log(name) and store.can_name(name)]
     view = read_text_logs(store, view, logs, read, chunks)
-    view = replace(view, unfinished=unfinished_state(view, read, chunks) if state else ())
-    return with_state(view, read, chunks, state=state)
+    view = replace(view, unfinished=unfinished_state(view, read, chunks, strict=strict) if state else ())
+    return with_state(view, read, chunks, state=state, strict=strict)
 
 
 def with_state(
@@ -226,6 +231,7 @@ def with_state(
     chunks: Callable[[str], Iterator[bytes]],
     *,
     state: bool = True,
+    strict: bool = True,
 ) -> CheckpointView:
     """The view with what the state of its newest commit lacks; arguments as for :func:`read_deep`."""
     newest = view.batch_before
@@ -237,7 +243,9 @@ def with_state(
     try:
         broken, loaded = dict[str, str](), dict[str, str]()
         needed = _chosen(view, newest, read, broken, committed=committed)
-        needed = without_broken_files(view, needed, read, chunks, broken=broken, loaded=loaded) if state else needed
+        if state:
+            used = None if strict else loaded
+            needed = without_broken_files(view, needed, read, chunks, broken=broken, loaded=used)
     except CheckpointFormatError as error:
         return replace(view, missing=(f"{error.name}: {error.message}",))
     altered = tuple(f"{name}: {loaded[name]}" for name in needed.names if name in loaded)
@@ -344,7 +352,11 @@ def is_text_log(name: str) -> bool:
 
 
 def unfinished_state(
-    view: CheckpointView, read: Callable[[str], bytes], chunks: Callable[[str], Iterator[bytes]]
+    view: CheckpointView,
+    read: Callable[[str], bytes],
+    chunks: Callable[[str], Iterator[bytes]],
+    *,
+    strict: bool = True,
 ) -> tuple[str, ...]:
     """State files that the batch in flight has written and Spark will not write again, as far as they are broken."""
     if view.in_flight is None:
@@ -357,4 +369,4 @@ def unfinished_state(
     changes = {place.store_id for place, _ in names if place.kind in ("delta", "changelog")}
     left = [name for place, name in names if place.kind in ("delta", "changelog") or place.store_id not in changes]
     found = broken_state_files(view, left, read, chunks)
-    return tuple(f"{name}: {problem}" for name, problem in found.items() if not is_loaded(problem))
+    return tuple(f"{name}: {problem}" for name, problem in found.items() if strict or not is_loaded(problem))

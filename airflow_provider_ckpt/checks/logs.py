@@ -323,19 +323,21 @@ def odd_names(view: CheckpointView) -> Iterator[Finding]:
 
 @rule("CKPT115")
 def folders(view: CheckpointView) -> Iterator[Finding]:
-    """CKPT115: a directory where Spark will write a batch."""
+    """CKPT115: a directory where Spark will write a batch, or has: what else is said of the log comes after it."""
     for name in view.folders:
         place = layout.parse(name)
         if not isinstance(place, layout.LogEntry):
             continue
         due = place.batch_id == view.next_batch
+        is_next = place.batch_id > max(view.latest_planned or 0, view.latest_committed or 0)
         yield Finding(
             "CKPT115",
             "error" if place.batch_id >= view.next_batch else "warning",
             f"there is a directory where Spark writes the file of batch {place.batch_id}",
             place.batch_id,
             name,
-            "Move the directory out of the checkpoint.",
+            "Move the directory out of the checkpoint."
+            + ("" if is_next else " Do that first, and check again: only then the remedies of other findings hold."),
             "CONCURRENT_STREAM_LOG_UPDATE" if due else None,
         )
 

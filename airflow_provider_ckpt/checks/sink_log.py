@@ -9,6 +9,7 @@ from airflow_provider_ckpt.checks.findings import Finding
 from airflow_provider_ckpt.checks.registry import rule
 from airflow_provider_ckpt.checks.remedies import complete_sink_log
 from airflow_provider_ckpt.codec import layout
+from airflow_provider_ckpt.errors import UnreadableError
 
 
 @rule("CKPT144")
@@ -19,6 +20,9 @@ def unreadable(view: CheckpointView) -> Iterator[Finding]:
         return
     batch_id = sink.next_compaction(view.next_batch)
     for name, error in sink.damaged.items():
+        if isinstance(error, UnreadableError):
+            yield _not_opened(name, error)
+            continue
         yield Finding(
             "CKPT144",
             "error",
@@ -31,6 +35,18 @@ def unreadable(view: CheckpointView) -> Iterator[Finding]:
                 view, sink.location, why="Restore the file from a copy of the table, or write it anew."
             ),
         )
+
+
+def _not_opened(name: str, error: UnreadableError) -> Finding:
+    return Finding(
+        "CKPT144",
+        "error",
+        f"{name} of the sink cannot be opened: {error.message}. Nothing of it is judged, and every reader of the table "
+        "and the next compaction read it",
+        name=name,
+        hint="Check as the user who runs the query, or move it out of the log and check again, which says what is then "
+        "missing.",
+    )
 
 
 @rule("CKPT145")

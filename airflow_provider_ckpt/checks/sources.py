@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from airflow_provider_ckpt.checkpoint.source_log_files import file_log_offset, gaps_up_to, source_entries
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
@@ -24,7 +24,7 @@ from airflow_provider_ckpt.errors import (
     UnsupportedVersionError,
 )
 from airflow_provider_ckpt.times import time_text
-from airflow_provider_ckpt.untrusted.spans import spans_text
+from airflow_provider_ckpt.untrusted.spans import Span, missing_spans, spans_text
 
 FILE = "file"
 #: How far a file may be dated after the newest batch, a year in milliseconds: clocks differ, and none by so much.
@@ -46,11 +46,11 @@ def void_offsets(view: CheckpointView) -> Iterator[Finding]:
         then = (
             "batch reads nothing, and the next one may read everything again"
             if in_flight
-            else "source is read again from the offset before that one"
+            else "source is read again from the offset before that one, so what it gave to this batch is written twice"
         )
         yield Finding(
             "CKPT125",
-            "error" if in_flight else "warning",
+            "error",
             f"source {source_id} has no offset in the newest entry: the {then}",
             view.latest_planned,
             name,
@@ -157,8 +157,24 @@ def _log_of_source(view: CheckpointView, source_id: str, log_offset: int, earlie
             spark_error="FileNotFoundException",
             **from_backup_or_before(view, "the files", None),
         )
+    elif ahead := missing_spans((entry.entry_id for entry in entries), log_offset + 1, end):
+        yield _stray_entry(view, source_id, end, ahead, log_offset)
     if end < log_offset:
         yield _ends_early(view, source_id, end, log_offset, earlier)
+
+
+def _stray_entry(view: CheckpointView, source_id: str, end: int, ahead: Sequence[Span], log_offset: int) -> Finding:
+    """CKPT124: the next batch reads all entries from the offset on, up to the newest one."""
+    return Finding(
+        "CKPT124",
+        "error",
+        f"the log of source {source_id} has the entry {end} and not the entries {spans_text(ahead)} before it, and no "
+        f"batch has read further than entry {log_offset}: the next new batch stops there",
+        view.latest_planned,
+        f"{layout.SOURCES}/{source_id}/{ahead[0].first}",
+        "Move what was copied in out of the log.",
+        None if view.in_flight is not None else "IllegalStateException",
+    )
 
 
 def _ends_early(view: CheckpointView, source_id: str, end: int, log_offset: int, earlier: int | None) -> Finding:

@@ -357,6 +357,8 @@ _SCHEMA_ERRORS = {
     "not UTF-8": "UTFDataFormatException",
     state_schema.DATA_TYPE: state_schema.NO_TYPE,
     "is not JSON": state_schema.NO_TYPE,
+    "is not a log version": "MALFORMED_LOG_FILE",
+    "the latest known version": "INVALID_LOG_VERSION.MAX_SUPPORTED_VERSION",
     OTHER_STORE: "STATE_STORE_KEY_SCHEMA_NOT_COMPATIBLE",
     OTHER_PLACE: "FileNotFoundException",
 }

@@ -14,6 +14,7 @@ from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.checksum import HadoopChecksum
 from airflow_provider_ckpt.codec.source_log import FileSinkLog
 from airflow_provider_ckpt.errors import CheckpointFormatError, CheckpointNotFoundError, TooLargeError
+from airflow_provider_ckpt.storage.each_file import EachFile
 from airflow_provider_ckpt.storage.store import Store
 
 if TYPE_CHECKING:
@@ -24,16 +25,17 @@ if TYPE_CHECKING:
 MOST_BYTES, MOST_ENTRIES = 32 << 20, 1_000
 
 
-def read_file_sink(store: Store, *, deep: bool = False) -> SinkLog:
+def read_file_sink(store: Store, *, deep: bool = False, each: bool = False) -> SinkLog:
     """See the ``_spark_metadata`` of a file sink's output directory.
 
     Args:
         store: The output directory.
         deep: Also read what readers of the table and the next compaction read; otherwise a listing alone.
+        each: Tell of an entry that cannot be opened as of a damaged one, and judge the others.
     """
     objects, directories = store.ls(layout.SINK_LOG)
     log = SinkLog(store.location, objects, tuple(sorted(directories)))
-    return _read_entries(log, store, log.live.values()) if deep else log
+    return _read_entries(log, EachFile(store) if each else store, log.live.values()) if deep else log
 
 
 def read_trimmed(store: Store, batch_id: int) -> SinkLog:
@@ -55,7 +57,7 @@ def _is_up_to(batch_id: int, name: str) -> bool:
     return isinstance(place, layout.SinkLogEntry) and place.batch_id <= batch_id
 
 
-def _read_entries(log: SinkLog, store: Store, names: Collection[str]) -> SinkLog:
+def _read_entries(log: SinkLog, store: Store | EachFile, names: Collection[str]) -> SinkLog:
     damaged: dict[str, CheckpointFormatError] = {}
     repeated: dict[str, str] = {}
     stale, unread, named_by = [], [], dict[str, str]()
@@ -74,7 +76,7 @@ def _read_entries(log: SinkLog, store: Store, names: Collection[str]) -> SinkLog
             unread.append(name)
             continue
         except CheckpointFormatError as error:
-            error.at(store.location)
+            error.at(log.location)
             damaged[name] = error
             continue
         if not _fits_checksum(name, data, log, store):
@@ -93,7 +95,7 @@ def _read_entries(log: SinkLog, store: Store, names: Collection[str]) -> SinkLog
     )
 
 
-def _fits_checksum(name: str, data: bytes, log: SinkLog, store: Store) -> bool:
+def _fits_checksum(name: str, data: bytes, log: SinkLog, store: Store | EachFile) -> bool:
     directory, _, base = name.rpartition("/")
     sidecar = f"{directory}/.{base}.crc"
     if sidecar in log.objects:

@@ -292,7 +292,7 @@ def test_a_restore_that_fails_on_the_way_says_what_it_leaves(golden, tmp_path):
 def test_what_is_said_of_a_broken_file_and_of_those_that_make_up_for_it_agrees(golden, name):
     """A delta has nothing that makes up for it; a snapshot has not once an older delta is gone."""
     checkpoint = golden("agg-hdfs")
-    damage(checkpoint, name, "newline")
+    damage(checkpoint, name, "cut")
     if name.endswith(".snapshot"):
         (checkpoint / "state/0/0/1.delta").unlink()
     found = inspect(Store.open(str(checkpoint)), deep=True)

@@ -143,6 +143,17 @@ def test_a_gate_decides_without_knowing_what_spark_does_with_such_a_file(odd, na
     assert said.sentence.startswith("What Spark does is not known: " if is_read else "Spark starts and runs batch 8")
 
 
+def test_a_gate_decides_where_an_entry_of_the_sink_cannot_be_opened(golden_home):
+    home = golden_home("file-to-parquet-5")
+    put(os.mkfifo, home / "output/_spark_metadata/2")
+    deploy = {**DEPLOY, "sink": f"file:{home}/output", "operators": []}
+    _, said = forecast_restart(Store.open(str(home / "checkpoint")), declare(DeploySpec(), deploy), Store.open)
+    (finding,) = [item for item in said.findings if item.severity != "note"]
+    assert (finding.code, finding.name, said.decision, said.spark_error) == (
+        "CKPT144", "_spark_metadata/2", "block", None
+    )  # fmt: skip
+
+
 def test_a_change_judges_no_checkpoint_with_such_a_file(golden):
     with pytest.raises(StoreError) as raised:
         examine(closed(golden("agg-hdfs"), "offsets/7"), deep=True)

@@ -174,7 +174,7 @@ BY_CODE: dict[str, Shown] = {
     "CKPT122": Shown(("error", "state/0/0/8.zip"), "agg-rocksdb", ("rot state/0/0/{V}.zip",)),
     "CKPT123": Shown(("error", "sources/0/4"), mutations=("drop sources/0/{N}",)),
     "CKPT124": Shown(("error", "sources/0/2"), mutations=("drop sources/0/{N-2}",)),
-    "CKPT125": Shown(("warning", "offsets/4"), mutations=("line offsets/{N} 2 -",)),
+    "CKPT125": Shown(("error", "offsets/4"), mutations=("line offsets/{N} 2 -",)),
     "CKPT106": Shown(("warning", "offsets/4"), mutations=("foreign offsets/4 offsets/3",)),
     "CKPT126": Shown(("error", "offsets/4"), mutations=("line offsets/{N} 2 '{\"logOffset\":0}'",)),
     "CKPT128": Shown(

@@ -134,7 +134,7 @@ def test_no_record_in_the_checkpoint(query, capsys, tmp_path, inside):
 PIPES = {
     "an entry": ("v/checkpoint/offsets/3", ["show", "C"], 3),
     "an entry, checked": ("v/checkpoint/offsets/3", ["check", "C"], 1),
-    "metadata": ("v/checkpoint/metadata", ["gate", "C"], 3),
+    "metadata": ("v/checkpoint/metadata", ["gate", "C"], 1),
     "a deploy file": ("deploy.yaml", ["gate", "C", "--conf-file", "T/deploy.yaml"], 2),
     "a plan file": ("plan", ["rollback", "C", "--plan", "T/plan"], 3),
     "a baseline": ("known", ["check", "C", "--baseline", "T/known"], 2),

@@ -23,7 +23,7 @@ def main() -> None:
     """Run the programs that are asked for."""
     import generate  # tests/golden is found since restart was imported
 
-    programs = {"corpus": run.main, "sweep": sweeping.main, "goldens": generate.main}
+    programs = {"corpus": run.main, "twice": run.start_twice, "sweep": sweeping.main, "goldens": generate.main}
     said = {}
     with tempfile.TemporaryDirectory(prefix="anew-") as scratch:
         # The first session starts the JVM, whose temporary files have to outlive those of each program.

@@ -148,6 +148,12 @@ def _logs_elsewhere() -> Iterator[Case]:
     yield from _each(
         "file-12", ("drop sources/0/9.compact", "drop sources/0/8", "drop sources/0/10", "drop sources/0/11")
     )
+    ahead = (
+        "copy sources/0/9.compact sources/0/19.compact",
+        "copy sources/0/{N} sources/0/{N+1}",
+        "copy sources/0/{N} sources/0/{N+3}",
+    )
+    yield from _each("file-12", (*ahead, *(("drop commits/{N}", line) for line in ahead)), newest_spark_only=True)
 
 
 def _state() -> Iterator[Case]:
@@ -205,6 +211,8 @@ def _state_files() -> Iterator[Case]:
     for base, name in SCHEMAS.items():
         yield from _each(base, (f"empty {name}", f"truncate {name}", f"drop {name}"))
     yield from _each("agg-hdfs", (f"flip {SCHEMAS['agg-hdfs']}",))
+    for at in ("2 0", "3 3", "3 2", "3 0"):  # w2, v:, v6, v3 in the place of v2
+        yield _newest("agg-hdfs", f"bit {SCHEMAS['agg-hdfs']} {at}")
     yield from _each("processor", (f"flip {SCHEMAS['processor']}",))
     for base, name in OPERATOR_METADATA.items():
         damages = (f"empty {name}", f"truncate {name}", f"drop {name}", f"text {name} hello", f"version {name} v9")

@@ -39,6 +39,18 @@ def judged(outcome: dict[str, object]) -> dict[str, object]:
     return {key: value for key, value in outcome.items() if key != "message"}
 
 
+def start_twice() -> int:
+    """Print what a first and a second start do, a line for each case that is named."""
+    with tempfile.TemporaryDirectory(prefix="oracle-") as scratch:
+        oracle = Oracle(Path(scratch))
+        for name in sys.argv[1:]:
+            first = oracle.ask(CASES[name])
+            then = oracle.ask_again()
+            print(json.dumps([name, first.error, first.batches, then.error, then.batches]))
+        oracle.spark.stop()
+    return 0
+
+
 def main() -> int:
     """Parse the command line and run."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)

@@ -20,6 +20,11 @@ pytestmark = pytest.mark.spark
 ROOT = Path(__file__).parents[2]
 EVERY_CASE, EVERY_DAMAGE = 200, 500
 GOLDENS = ("agg-rocksdb-changelog-v2",)
+TWICE = (
+    "agg-hdfs | bare-drop state/0/0/_metadata/schema",
+    "agg-changelog | bare-drop state/0/_metadata/metadata",
+    "join | bare-drop state/0/0/left-keyToNumValues/_metadata/schema",
+)
 
 
 @pytest.fixture(scope="module")
@@ -28,6 +33,7 @@ def asked() -> dict[str, dict[str, object]]:
     questions = {
         "corpus": ["verify", "--every", str(EVERY_CASE)],
         "sweep": ["verify", "--every", str(EVERY_DAMAGE)],
+        "twice": [*TWICE],
         "goldens": ["verify", "--only", *GOLDENS],
     }
     command = [sys.executable, "-m", "tests.oracle.anew", json.dumps(questions)]
@@ -45,6 +51,14 @@ def answer(asked: dict[str, dict[str, object]], name: str) -> str:
 def test_the_corpus(asked):
     cases = answer(asked, "corpus").count("\n") - 1
     assert cases >= len(CASES) // EVERY_CASE
+
+
+def test_a_checksum_file_in_the_way_stops_the_first_start_alone(asked):
+    """What Spark then cannot write the checksum file of is there, and CKPT120 says so."""
+    started = [json.loads(line) for line in answer(asked, "twice").splitlines()]
+    assert [name for name, *_ in started] == [*TWICE]
+    for _, first, ran, second, then in started:
+        assert (first, ran, second) == ("FileAlreadyExistsException", [], None) and then
 
 
 def test_the_sweep(asked):

@@ -69,7 +69,7 @@ class Repartitioning(Planner):
         checkpoint = stores.checkpoint
         require_number(checkpoint.location, self.partitions)
         is_file = stores.declared(self.said.sink).kind == "file"
-        view = examine(checkpoint, deep=True, sink=stores.sink if is_file else None)
+        view = examine(checkpoint, deep=True, sink=stores.sink if is_file else None, strict=True)
         refuse_unchangeable(checkpoint, view)
         return view
 
