@@ -59,17 +59,18 @@ def effect_of_move(marker: SinkMarker, batch_id: int) -> SinkEffect:
     return effect
 
 
-def effect_of_fork(marker: SinkMarker, batch_id: int, *, own_writer: bool = False) -> SinkEffect:
+def effect_of_fork(marker: SinkMarker, batch_id: int, *, own_writer: bool = False, begun: bool = False) -> SinkEffect:
     """Effect on a sink of a query that goes on after ``batch_id`` with an id that the sink does not know.
 
     Args:
         marker: The sink's memory of the original.
         batch_id: The batch of the backup.
         own_writer: The deploy sets the id that the sink knows (``txnAppId``), so a new query id changes nothing.
+        begun: The restore begins the log of the file sink, in a new and empty directory.
     """
     match marker.kind:
         case "file":
-            return _fork_to_files(marker, batch_id)
+            return _fork_to_files(marker, batch_id, begun=begun)
         case "hudi":
             own_writer = True
     if marker.kind not in MARKING:
@@ -93,28 +94,36 @@ def effect_of_fork(marker: SinkMarker, batch_id: int, *, own_writer: bool = Fals
     return SinkEffect(marker.name, "exact", why)
 
 
-def _fork_to_files(marker: SinkMarker, batch_id: int) -> SinkEffect:
+def _fork_to_files(marker: SinkMarker, batch_id: int, *, begun: bool) -> SinkEffect:
     """A file sink knows batches, not queries."""
-    entries = (
-        f"That log needs an entry for each batch from its last compaction up to {batch_id}; an entry "
-        "with only the line v1 means that the batch wrote nothing."
-    )
-    if marker.last_batch is None:
-        return SinkEffect(
-            marker.name, "exact", "its log has no batch of the original query, nor of any other query", entries
+    if begun:
+        why = (
+            "its directory is empty, and the restore begins its log: the entries up to batch "
+            f"{batch_id} that Spark reads there name no file, because the original query wrote these batches elsewhere"
         )
+        return SinkEffect(marker.name, "exact", why)
+    if marker.last_batch is None or marker.last_batch < batch_id:
+        held = "no batch" if marker.last_batch is None else f"batches up to {marker.last_batch}"
+        why = (
+            f"its log has {held}, and the fork begins with batch {batch_id + 1}: once it has written one, readers of "
+            "the directory stop at the entries that are missing in between, and the batch that compacts the log stops "
+            "the query"
+        )
+        remedy = "Give the fork a new, empty directory: the restore then begins its log."
+        return SinkEffect(marker.name, "stops", why, remedy)
     skipped = marker.skipped_after(batch_id)
     if skipped:
         why = (
             "its log knows batch numbers but no query ids, so the rows that the fork writes in "
             f"{batches_text(*skipped)} are dropped"
         )
-        return SinkEffect(marker.name, "skipped", why, f"Give the fork its own directory. {entries}")
+        remedy = "Give the fork a new, empty directory of its own: the restore then begins its log."
+        return SinkEffect(marker.name, "skipped", why, remedy)
     why = (
         f"its log has no batch after batch {batch_id}; if the original query also writes here, each query loses the "
         "batches that the other one has written"
     )
-    remedy = f"If the original query continues to write here, give the fork another directory. {entries}"
+    remedy = "If the original query continues to write here, give the fork a new, empty directory of its own."
     return SinkEffect(marker.name, "exact", why, remedy)
 
 

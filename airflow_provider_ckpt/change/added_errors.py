@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.skipped_batch import judged_by_sink
+from airflow_provider_ckpt.checkpoint.sink_marker import SinkMarker
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks import check
 from airflow_provider_ckpt.checks.findings import Finding
@@ -32,6 +34,7 @@ def require_no_worse(
     deploy: DeploySpec = ANY,
     hint: str = "",
     error: type[PlanError] = PlanError,
+    marker: SinkMarker | None = None,
 ) -> Plan:
     """The plan with a warning for what stops Spark after it and did so before.
 
@@ -42,6 +45,8 @@ def require_no_worse(
         deploy: What is started afterwards.
         hint: What helps where the plan is refused.
         error: What is raised then.
+        marker: What the sink remembers, where the plan leaves a batch in flight and the log of the sink as it is: the
+            effect is ``stops`` where the query stops after that batch.
 
     Raises:
         PlanError: There would be an error that is not there now; the error names the rule. An undo puts back what was
@@ -57,6 +62,7 @@ def require_no_worse(
             name=new[0].name,
             hint=f"Nothing was done. {hint}".strip(),
         )
+    plan = plan if marker is None else judged_by_sink(plan, after, marker)
     told = (*(_told(plan, stops) if stops else ()), *_waiting(plan, now, after))
     return replace(plan, warnings=(*plan.warnings, *told)) if told else plan
 

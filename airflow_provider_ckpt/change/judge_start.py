@@ -15,6 +15,7 @@ from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.checkpoint.file_sink_log import SinkLog
 from airflow_provider_ckpt.checkpoint.observe import decode_entries
 from airflow_provider_ckpt.checkpoint.restart_set import RestartSet
+from airflow_provider_ckpt.checkpoint.sink_marker import SinkMarker
 from airflow_provider_ckpt.checkpoint.source_log_files import source_files
 from airflow_provider_ckpt.checkpoint.view import CheckpointView, has_state
 from airflow_provider_ckpt.checks.inspect import is_text_log, read_text_logs, with_restart_set, with_state
@@ -36,6 +37,7 @@ def judge_start(
     deploy: DeploySpec = ANY,
     state: bool = False,
     hint: str = "",
+    marker: SinkMarker | None = None,
 ) -> Plan:
     """The plan with a warning for what stops Spark before it and after it.
 
@@ -47,14 +49,14 @@ def judge_start(
         deploy: What is started afterwards.
         state: Whether the state that a restart loads is read; without, its files are judged by the listing.
         hint: What helps where it is refused.
+        marker: As for :func:`~airflow_provider_ckpt.change.added_errors.require_no_worse`.
 
     Raises:
         PlanError: As :func:`~airflow_provider_ckpt.change.added_errors.require_no_worse`.
     """
     now = _as_restart_sees(view, checkpoint, checkpoint.head, checkpoint.chunks, state=False)
-    return require_no_worse(
-        plan, now, view_after(plan, view, checkpoint, source_of, state=state), deploy=deploy, hint=hint
-    )
+    after = view_after(plan, view, checkpoint, source_of, state=state)
+    return require_no_worse(plan, now, after, deploy=deploy, hint=hint, marker=marker)
 
 
 def judge_written(plan: Plan, target: Store, source_of: SourceOf | None = None) -> Plan:

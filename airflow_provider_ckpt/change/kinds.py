@@ -72,7 +72,7 @@ class Rules:
 KINDS: Mapping[Kind, Rules] = {
     "restore": Rules(
         requires=(EmptyLocation,),
-        may_require=(FromBackup,),
+        may_require=(FromBackup, KeptSinkLog),
         steps=(Copy, Create),
         takes_from_backups=True,
     ),

@@ -200,14 +200,20 @@ def test_a_fork_at_a_sink(kind, last):
     assert effect.effect == "exact" or effect.remedy
 
 
-def test_a_directory_that_is_not_the_originals_is_no_danger_to_it():
-    """Nobody has written there, so nothing is said of what the two would do to each other."""
-    own = effect_of_fork(marker("file", None), AT)
-    assert own.effect == "exact"
-    assert "drops" not in own.reason and "directory" not in own.remedy
+@pytest.mark.parametrize("last", [None, AT - 1])
+def test_a_file_sink_whose_log_ends_before_the_fork_stops_it_unless_the_restore_begins_the_log(last):
+    """Readers and the compaction stop at the entries that are missing; nothing is said of what the original would do."""
+    effect = effect_of_fork(marker("file", last), AT)
+    assert effect.effect == "stops" and "new, empty directory" in effect.remedy
+    begun = effect_of_fork(marker("file", None), AT, begun=True)
+    assert (begun.effect, begun.remedy) == ("exact", "")
+    assert "drops" not in begun.reason
+
+
+def test_a_directory_that_is_the_originals_is_a_danger_to_it():
     shared = effect_of_fork(marker("file", AT), AT)
     assert "each query loses the batches that the other one has written" in shared.reason
-    assert "If the original query continues to write here, give the fork another directory." in shared.remedy
+    assert "If the original query continues to write here, give the fork a new, empty directory" in shared.remedy
 
 
 def test_a_fork_whose_writer_has_a_name_of_its_own_is_the_same_to_the_table():

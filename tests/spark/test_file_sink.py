@@ -8,10 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from airflow_provider_ckpt.backup.take import take_backup
 from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.undo.make import make_undo
 from airflow_provider_ckpt.changes.repair.make import make_repair
+from airflow_provider_ckpt.changes.restore.make import make_restore
+from airflow_provider_ckpt.changes.restore.restore import restore
 from airflow_provider_ckpt.changes.rollback.make import make_rollback
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.codec import layout
@@ -48,6 +51,18 @@ class SinkLab(Lab):
 
     def table(self) -> Counter:
         return Counter(tuple(row) for row in self._session().read.parquet(str(self.output)).collect())
+
+
+class ForkLab(SinkLab):
+    """The query beside itself: the same input, another checkpoint and another output directory."""
+
+    @property
+    def checkpoint(self) -> Path:
+        return self.root / "fork"
+
+    @property
+    def output(self) -> Path:
+        return self.root / "fork-output"
 
 
 def expected(letters: dict[int, str]) -> Counter:
@@ -231,3 +246,19 @@ def test_a_log_with_holes_is_completed(lab):
     apply(plan, stores, query_is_stopped=True, quiet_s=0)
     assert {name: (log / name).read_bytes() for name in before} == before
     assert lab.table() == expected(dict.fromkeys(range(BATCHES), "A"))
+
+
+def test_a_fork_into_a_new_directory_can_be_read_and_compacts(lab, tmp_path):
+    """The log of the new directory begins with the batches of the backup, which wrote nothing there."""
+    root, fork = Store.open(str(tmp_path / "backups")), ForkLab(lab.spark, lab.root, lab.config)
+    taken = take_backup(Store.open(str(lab.checkpoint)), root)
+    place, out = Store.open(str(fork.checkpoint)), Store.open(str(fork.output))
+    sinks = [(Sink("file", out.location), out)]
+    plan = make_restore(root, taken, place, "0b1f3a9c-0000-4000-8000-000000000001", sinks=sinks)
+    assert plan.sink_effect == "exact"
+    restore(plan, root, place, sinks=sinks)
+    for numbers in (range(BATCHES, BATCHES + 2), range(BATCHES, 20)):
+        fork.write(numbers)
+        fork.run_into_sink()
+        assert fork.table() == expected(dict.fromkeys(numbers, "A"))
+    assert (fork.output / "_spark_metadata/19.compact").exists()

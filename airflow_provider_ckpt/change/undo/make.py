@@ -25,6 +25,7 @@ from airflow_provider_ckpt.checkpoint.find_restart_set import operator_names
 from airflow_provider_ckpt.checkpoint.inside import is_inside
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.checkpoint.read_unmoved import read_unmoved
+from airflow_provider_ckpt.checkpoint.sink_marker import SinkMarker
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.errors import PlanError, StalePlanError
@@ -135,7 +136,22 @@ class TakingBack(Planner):
         done = self.record.plan
         saved = seen.stores.record(done.plan_id).child(journal.SAVED_OBJECTS)
         brought = any(isinstance(step, Copy) and step.place == "checkpoint" for step in done.actions)
-        return judge_start(plan, seen.view, seen.checkpoint, lambda copy: (saved, copy.source), state=brought)
+        return judge_start(
+            plan,
+            seen.view,
+            seen.checkpoint,
+            lambda copy: (saved, copy.source),
+            state=brought,
+            marker=None if plan.sink else _marker_of(done, seen),  # a log that was trimmed comes back as well
+        )
+
+
+def _marker_of(done: Plan, seen: Seen) -> SinkMarker | None:
+    """What the sink remembers; None where it was not given to open."""
+    sink, store = seen.stores.declared(seen.said.sink), seen.stores.sink
+    if sink.directory and store is None:
+        return None
+    return read_marker(sink, store if sink.directory else None, done.query_id, done.last_kept)
 
 
 def _goes_further(before: journal.Record, record: journal.Record) -> str:

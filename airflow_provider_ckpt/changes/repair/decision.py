@@ -11,6 +11,7 @@ from airflow_provider_ckpt.checkpoint.compaction import COMPACT_INTERVAL
 from airflow_provider_ckpt.errors import PlanError
 from airflow_provider_ckpt.untrusted.bounded_json import parse_json
 from airflow_provider_ckpt.untrusted.fields import shown
+from airflow_provider_ckpt.untrusted.spans import Span, batches_text
 
 _BATCH = re.compile(r"[0-9]{1,18}")
 
@@ -33,6 +34,28 @@ class Decisions:
     def batches(self) -> frozenset[int]:
         """Everything that was decided about."""
         return self.emptied.union(self.adopted)
+
+    def of_spans(self, spans: Iterable[Span]) -> Decisions:
+        """The same of batches that are decided about together, each by the last of them.
+
+        Raises PlanError for two that contradict each other.
+        """
+        last = {batch: span for span in spans for batch in self.batches if span.first <= batch <= span.last}
+        adopted: dict[int, tuple[str, ...]] = {}
+        for batch, names in sorted(self.adopted.items()):
+            taker = last[batch].last if batch in last else batch
+            before = adopted.get(taker, names)
+            adopted[taker] = (*before, *(name for name in names if name not in before)) if before and names else ()
+        emptied = frozenset(last[batch].last if batch in last else batch for batch in self.emptied)
+        if both := sorted(emptied & adopted.keys()):
+            span = next(span for span in last.values() if span.last == both[0])
+            raise PlanError(
+                f"{batches_text(span.first, span.last)} are decided about together, because the checkpoint does not "
+                "have their entries any more: they cannot be both adopted and empty.",
+                batch_id=both[0],
+                hint="Nothing was done. Give one of the two.",
+            )
+        return Decisions(adopted, emptied, self.interval)
 
     @property
     def text(self) -> str:

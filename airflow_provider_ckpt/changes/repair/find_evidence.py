@@ -10,6 +10,7 @@ from airflow_provider_ckpt.change.record.journal import history
 from airflow_provider_ckpt.changes.repair.batch_times import BatchTimes, contradiction, times_of
 from airflow_provider_ckpt.changes.repair.data_file import name_below, unlisted
 from airflow_provider_ckpt.changes.repair.decision import Decisions
+from airflow_provider_ckpt.changes.repair.fork import Fork
 from airflow_provider_ckpt.changes.repair.lacking import Lacking
 from airflow_provider_ckpt.changes.repair.read_log import find_broken
 from airflow_provider_ckpt.changes.repair.refusals import MOST_BATCHES
@@ -47,6 +48,7 @@ class Gathering:
     log: Lacking
     files: Mapping[str, StoredObject]
     named: Set[str]
+    fork: Fork | None = None
 
     def evidence(self, unknown: Sequence[Span], decisions: Decisions) -> Evidence:
         """What is known of batches that no entry tells of."""
@@ -62,7 +64,9 @@ class Gathering:
         adopted = {name for names in decisions.adopted.values() for name in names}
         left = [file for file in unnamed if file.name not in adopted]
         lacking = [batch for batch in times.windows if any(span.first <= batch <= span.last for span in unknown)]
-        return Evidence(times, free, partitioned, decisions, orphans_of(left, free, times, lacking))
+        orphans = orphans_of(left, free, times, lacking)
+        elsewhere = -1 if self.fork is None else self.fork.wrote_nothing_before(self.log.contents, free)
+        return Evidence(times, free, partitioned, decisions, orphans, elsewhere, not self.files)
 
     def _times(self, unknown: Sequence[Span]) -> BatchTimes:
         first = unknown[0].first

@@ -18,8 +18,8 @@ from airflow_provider_ckpt.change.record.resume import Said
 from airflow_provider_ckpt.changes.repair.data_file import Spelling, spelling_of
 from airflow_provider_ckpt.changes.repair.decision import Decisions, decisions_of
 from airflow_provider_ckpt.changes.repair.find_evidence import Gathering
+from airflow_provider_ckpt.changes.repair.find_fork import find_fork
 from airflow_provider_ckpt.changes.repair.lacking import Lacking, LogContents
-from airflow_provider_ckpt.changes.repair.log_shape import Shape, interval_of
 from airflow_provider_ckpt.changes.repair.plan import NewEntry, content_of, effects_of, plan_repair
 from airflow_provider_ckpt.changes.repair.read_copied import copied_statuses, names_in, read_copied, require_whole_copy
 from airflow_provider_ckpt.changes.repair.read_log import read_log
@@ -33,6 +33,7 @@ from airflow_provider_ckpt.changes.repair.refusals import (
 )
 from airflow_provider_ckpt.changes.repair.share import Doubt, Evidence, Share, require_one_taker, share_of
 from airflow_provider_ckpt.checkpoint.compaction import misnamed
+from airflow_provider_ckpt.checkpoint.sink_log_shape import Shape, interval_of
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.codec import layout
@@ -117,12 +118,12 @@ def _decide(stores: Stores, view: CheckpointView, sink: Sink, decisions: Decisio
     files = stores.sink.find() if lacking else {}
     named = names_in(stores.sink, [*contents.statuses, *copied_statuses(log)])
     require_whole_copy(log, stores.sink, files)
-    gathering = Gathering(stores.checkpoint, stores.undo, stores.sink, view, log, files, named)
-    evidence = gathering.evidence(unknown, decisions)
+    fork = find_fork(stores, view.query_id)
+    gathered = Gathering(stores.checkpoint, stores.undo, stores.sink, view, log, files, named, fork=fork)
+    evidence = gathered.evidence(unknown, decisions)
     if contents.log.latest is None or contents.log.latest < (last_written(stores.checkpoint, view) or 0):
         _require_own_files(stores, view, sink, evidence)
     shares = _shares(unknown, evidence, stores.sink, view)
-    require_used(decisions, shares, stores.sink.location)
     spelling = spelling_of(contents.statuses, stores.sink.root, stores.sink.location)
     entries = _entries(log, shares, stores.sink, spelling)
     effects = effects_of(sink.at(stores.sink).name, shares, _exact(lacking or log.outdated))
@@ -197,6 +198,8 @@ def _require_own_files(stores: Stores, view: CheckpointView, sink: Sink, evidenc
         return
     if evidence.decisions.batches:
         return  # somebody says so
+    if evidence.is_bare or evidence.elsewhere >= (view.latest_committed or 0):
+        return  # what is not there contradicts nothing
     marker = read_marker(sink, stores.sink, view.query_id, view.latest_committed or 0)
     require_fit(stores.checkpoint, stores.undo, view, sink, stores.sink, marker)
 
@@ -245,9 +248,11 @@ def _compacted_before(batch_id: int, contents: LogContents) -> tuple[str, ...]:
 # --- what is known -------------------------------------------------------------------------------------------------
 
 
-def _one_by_one(unknown: Sequence[Span], view: CheckpointView) -> Iterable[Span]:
-    """Batches one by one; those before the first that the checkpoint still has are one span."""
+def _one_by_one(unknown: Sequence[Span], view: CheckpointView, evidence: Evidence) -> Iterable[Span]:
+    """Batches one by one; those are one span that the checkpoint does not have, or that have written nothing here."""
     first = view.planned[0] if view.planned else view.next_batch
+    if not evidence.decisions.batches:
+        first = max(first, unknown[-1].last + 1 if evidence.is_bare and unknown else 0, evidence.elsewhere + 1)
     for span in unknown:
         if span.first < first:
             yield Span(span.first, min(span.last, first - 1))
@@ -257,15 +262,18 @@ def _one_by_one(unknown: Sequence[Span], view: CheckpointView) -> Iterable[Span]
 
 def _shares(unknown: Sequence[Span], evidence: Evidence, sink: Store, view: CheckpointView) -> list[Share]:
     """What each batch gets that no entry tells of. Raises PlanError where it is neither proven nor decided."""
-    spans = list(islice(_one_by_one(unknown, view), MOST_BATCHES + 1))
+    spans = list(islice(_one_by_one(unknown, view, evidence), MOST_BATCHES + 1))
     if len(spans) > MOST_BATCHES:
         raise too_many(sink.location)
+    evidence = replace(evidence, decisions=evidence.decisions.of_spans(spans))
     require_one_taker(spans, evidence)
     found = [share_of(span, evidence) for span in spans]
     doubts = [share for share in found if isinstance(share, Doubt)]
     if doubts:
         raise undecided(doubts, sink.location, view.location)
-    return [share for share in found if isinstance(share, Share)]
+    shares = [share for share in found if isinstance(share, Share)]
+    require_used(evidence.decisions, shares, sink.location)
+    return shares
 
 
 # --- what is written -----------------------------------------------------------------------------------------------

@@ -73,6 +73,9 @@ class Evidence:
         decisions: What a person has decided.
         orphans: Files that are of no batch: no entry names them, and the times give them to none. Attempts that were
             not committed have left them, whole or cut off.
+        elsewhere: The newest batch that an original query has written to another sink, before this one began as its
+            fork; -1 when none is known.
+        is_bare: Whether nothing at all is in the output directory.
     """
 
     times: BatchTimes
@@ -80,6 +83,8 @@ class Evidence:
     partitioned: bool = False
     decisions: Decisions = field(default_factory=Decisions)
     orphans: tuple[DataFile, ...] = ()
+    elsewhere: int = -1
+    is_bare: bool = False
 
     def left_for(self, batch_id: int) -> tuple[DataFile, ...]:
         """The files that were not given to another batch by their names."""
@@ -131,6 +136,8 @@ def _by_times(span: Span, evidence: Evidence) -> Share | Doubt:
     if span.count == 1 and batch in times.repartitions:
         why = f"batch {batch} gets no file, because it gave the state other partitions and no sink got rows of it"
         return Share(span, (), "exact", why)
+    if (nothing := _nothing_there(span, evidence)) is not None:
+        return nothing
     if times.doubt:
         return Doubt(span, times.doubt, free)
     if span.count > 1 or batch not in times.windows:
@@ -143,6 +150,27 @@ def _by_times(span: Span, evidence: Evidence) -> Share | Doubt:
             both = " and ".join(map(str, others))
             return Doubt(span, f"{file.name} was written at a time at which the batches {both} may have run", mine)
     return _proven(span, mine, evidence)
+
+
+def _gets(span: Span) -> str:
+    return f"{batches_text(span.first, span.last)} {'get' if span.count > 1 else 'gets'}"
+
+
+def _nothing_there(span: Span, evidence: Evidence) -> Share | None:
+    """What batches get that have written nothing to this directory, or of which it has lost everything."""
+    if span.last <= evidence.elsewhere:
+        why = (
+            f"{_gets(span)} no file: this query began as a fork after batch {evidence.elsewhere}, and the original "
+            "query wrote what came before to its own sink"
+        )
+        return Share(span, (), "exact", why)
+    if evidence.is_bare:
+        why = (
+            f"{_gets(span)} no file, because the directory is empty: that is right if the query wrote "
+            f"{'them' if span.count > 1 else 'it'} to another sink, and if the directory was emptied, the rows are lost"
+        )
+        return Share(span, (), "unknown", why)
+    return None
 
 
 def _earlier(times: BatchTimes, free: Sequence[DataFile]) -> tuple[DataFile, ...]:
@@ -190,12 +218,11 @@ def _is_sure(files: Sequence[DataFile], *, partitioned: bool) -> bool:
 def _emptied(span: Span, proven: Share | Doubt) -> Share:
     if isinstance(proven, Share) and not proven.files:
         return proven
-    those = batches_text(span.first, span.last)
+    those = batches_text(span.first, span.last)  # what a plan has said of one batch stays
     return Share(span, (), "skipped", f"{those} get no file, as it was decided: readers do not get their rows")
 
 
 def _adopted(span: Span, names: Collection[str], evidence: Evidence, proven: Share | Doubt) -> Share:
-    those = batches_text(span.first, span.last)
     if not names:
         if isinstance(proven, Share):
             return proven
@@ -217,11 +244,11 @@ def _adopted(span: Span, names: Collection[str], evidence: Evidence, proven: Sha
             return proven
         if twice := same_role(files):
             why = (
-                f"{those} get {len(files)} data files, as it was decided, of which {twice[0].name} and {twice[1].name} "
-                "are of the same task: their rows come twice"
+                f"{_gets(span)} {len(files)} data files, as it was decided, of which {twice[0].name} and "
+                f"{twice[1].name} are of the same task: their rows come twice"
             )
             return Share(span, files, "duplicated", why)
-    why = f"{those} get {len(files)} data files, as it was decided: it is not proven that they are theirs"
+    why = f"{_gets(span)} {len(files)} data files, as it was decided, and it is not proven which batch has written them"
     return Share(span, files, "unknown", why)
 
 

@@ -20,19 +20,33 @@ from airflow_provider_ckpt.storage.store import Store
 Sinks = Sequence[tuple[Sink, Store | None]]
 
 
-def effects_of_restore(target: Store, sinks: Sinks, backup: Manifest, *, fork: bool, trigger: str) -> list[SinkEffect]:
-    """The effect on each sink; unknown when none was declared. ``trigger`` is that of the query, or empty."""
-    found = [_effect(target, sink, store, backup, fork=fork, trigger=trigger) for sink, store in sinks]
+def effects_of_restore(
+    target: Store, sinks: Sinks, backup: Manifest, *, fork: bool, trigger: str, new: Store | None = None
+) -> list[SinkEffect]:
+    """The effect on each sink; unknown when none was declared.
+
+    Args:
+        target: Where the checkpoint is written.
+        sinks: The sinks.
+        backup: What is written.
+        fork: Whether the query gets a new id.
+        trigger: That of the query, or empty.
+        new: The directory of a file sink whose log the restore begins; None when there is none.
+    """
+    found = [
+        _effect(target, sink, store, backup, fork=fork, trigger=trigger, begun=store is not None and store is new)
+        for sink, store in sinks
+    ]
     return found or [NOT_JUDGED]
 
 
 def _effect(
-    target: Store, sink: Sink, store: Store | None, backup: Manifest, *, fork: bool, trigger: str
+    target: Store, sink: Sink, store: Store | None, backup: Manifest, *, fork: bool, trigger: str, begun: bool
 ) -> SinkEffect:
     store = store if sink.directory else None
     marker = read_marker(sink, store, backup.query_id, backup.batch_id)
     if fork:
-        effect = effect_of_fork(marker, backup.batch_id, own_writer=bool(sink.writer))
+        effect = effect_of_fork(marker, backup.batch_id, own_writer=bool(sink.writer), begun=begun)
     else:
         require_fit_of_backup(target, backup.query_id, backup.batch_id, sink, store, marker)
         effect = effect_of_move(marker, backup.batch_id)

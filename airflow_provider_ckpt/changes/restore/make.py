@@ -23,6 +23,7 @@ from airflow_provider_ckpt.change.judge_start import judge_written
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.record.find_written import find_written
 from airflow_provider_ckpt.changes.restore.judge_sinks import effects_of_restore
+from airflow_provider_ckpt.changes.restore.open_sink_log import find_new
 from airflow_provider_ckpt.changes.restore.plan import plan_restore, require_free_place
 from airflow_provider_ckpt.changes.restore.require_empty import require_empty
 from airflow_provider_ckpt.checkpoint.file_sink_log import SinkLog
@@ -99,6 +100,7 @@ def make_restore(
     own = () if fork else (same_id_warning(backup.query_id, backup.location),)
     elsewhere = (_sink_paths(store) for sink, store in sinks if sink.kind == "file" and store)
     planned_at_ms = now_ms()
+    new = find_new(sinks, backup.batch_id) if fork else None
     dates = date_warnings(backup, planned_at_ms)
     plan = plan_restore(
         backup,
@@ -108,8 +110,9 @@ def make_restore(
         new_query_id,
         rewritten=moved.rewritten,
         warnings=(*own, *moved.warnings, *own_unread, *unknown_warnings(backup), *dates, *filter(None, elsewhere)),
-        effects=effects_of_restore(target, sinks, backup, fork=fork, trigger=trigger),
+        effects=effects_of_restore(target, sinks, backup, fork=fork, trigger=trigger, new=new),
         trigger=trigger,
+        sink=new.location if new is not None else "",
     )
     earlier = find_written(target, lambda other: what_is_written(other) == what_is_written(plan))
     if earlier is not None and earlier.state == "applied":

@@ -6,8 +6,10 @@ from collections.abc import Iterable, Mapping
 
 from airflow_provider_ckpt.backup.manifest import Manifest
 from airflow_provider_ckpt.change.actions import Action, Copy, Create
+from airflow_provider_ckpt.change.facts import kept_objects
 from airflow_provider_ckpt.change.plan import Plan
-from airflow_provider_ckpt.change.requirements import EmptyLocation, FromBackup
+from airflow_provider_ckpt.change.requirements import EmptyLocation, FromBackup, KeptSinkLog, Requirement
+from airflow_provider_ckpt.changes.restore.sink_start import entries_before
 from airflow_provider_ckpt.checkpoint.own_files import UNDO_DIRECTORY, log_in
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.layout import is_offset_entry, main_name
@@ -27,6 +29,7 @@ def plan_restore(
     warnings: Iterable[str] = (),
     effects: Iterable[SinkEffect] = (),
     trigger: str = "",
+    sink: str = "",
 ) -> Plan:
     """Write a backup to an empty location.
 
@@ -43,6 +46,8 @@ def plan_restore(
         warnings: Warnings for the person who approves the plan.
         effects: One for each sink.
         trigger: The trigger of the query, or empty.
+        sink: The new and empty directory of a file sink, whose log then begins with the batches of the backup; or
+            empty.
     """
     newest = layout.offset_entry(manifest.batch_id)
     last = [stored.name for stored in manifest.objects if is_offset_entry(stored.name) and stored.name != newest]
@@ -57,17 +62,22 @@ def plan_restore(
     actions += [Create(name, data=data.decode()) for name, data in contents.items()]
     rank = {newest: 0, layout.commit_entry(manifest.batch_id): 2, **dict.fromkeys(last, 3)}
     actions.sort(key=lambda action: rank.get(main_name(action.name), 1))
+    begins = entries_before(manifest.batch_id) if sink else ()
+    requirements: list[Requirement] = [EmptyLocation(), FromBackup(manifest.backup_id)]
+    if sink:
+        requirements.append(KeptSinkLog(kept_objects({}, ())))
     return Plan(
         kind="restore",
         location=location,
         query_id=new_query_id or manifest.query_id,
         batch_id=manifest.batch_id,
         planned_at_ms=planned_at_ms,
-        requirements=(EmptyLocation(), FromBackup(manifest.backup_id)),
-        actions=tuple(actions),
+        requirements=tuple(requirements),
+        actions=(*begins, *actions),
         warnings=tuple(warnings),
         effects=tuple(effects),
         source=root,
+        sink=sink,
         trigger=trigger,
     )
 

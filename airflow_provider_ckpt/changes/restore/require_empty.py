@@ -29,9 +29,9 @@ def require_empty(plan: Plan, target: Store, there: Mapping[str, StoredObject]) 
         PlanError: The location is a link that leads nowhere.
     """
     require_reachable(target)
-    wanted = {action.name: action for action in plan.actions}
+    wanted = {action.name: action for action in plan.actions if action.place == "checkpoint"}
     for name, stored in there.items():
-        if _being_written(name) in wanted and not stored.is_link:
+        if being_written(name) in wanted and not stored.is_link:
             continue
         action = None if stored.is_link else wanted.get(name)
         if action is None or not _is_what(action, stored, target):
@@ -51,7 +51,7 @@ def _is_what(action: Action, stored: StoredObject, target: Store) -> bool:
         return False
 
 
-def _being_written(name: str) -> str | None:
+def being_written(name: str) -> str | None:
     """The object that a store was writing when it was killed, if that is what a name is left of."""
     directory, _, base = name.rpartition("/")
     match = _UNFINISHED.fullmatch(base)

@@ -13,6 +13,7 @@ from airflow_provider_ckpt.backup.copier import copies_at_once
 from airflow_provider_ckpt.backup.verify import read_verified
 from airflow_provider_ckpt.change.acceptance import require_accepted, require_names
 from airflow_provider_ckpt.change.actions import Action, Copy, Create
+from airflow_provider_ckpt.change.facts import Place
 from airflow_provider_ckpt.change.open_sinks import sinks_of
 from airflow_provider_ckpt.change.places import Stores, require_own_place
 from airflow_provider_ckpt.change.plan import Plan
@@ -22,6 +23,7 @@ from airflow_provider_ckpt.change.record.find_written import find_made, find_wri
 from airflow_provider_ckpt.change.record.receipt import Receipt
 from airflow_provider_ckpt.changes.restore.judge_sinks import Sinks, effects_of_restore
 from airflow_provider_ckpt.changes.restore.make import what_is_written
+from airflow_provider_ckpt.changes.restore.open_sink_log import find_new, open_sink_log
 from airflow_provider_ckpt.changes.restore.plan import plan_restore
 from airflow_provider_ckpt.changes.restore.require_empty import require_empty
 from airflow_provider_ckpt.checkpoint.own_files import PLAN
@@ -39,6 +41,7 @@ from airflow_provider_ckpt.errors import (
     PlanError,
     StalePlanError,
 )
+from airflow_provider_ckpt.query.sink import Sink
 from airflow_provider_ckpt.sinks.memory import remember
 from airflow_provider_ckpt.storage.concurrency import OnStep, in_parallel, no_step
 from airflow_provider_ckpt.storage.store import Store
@@ -73,7 +76,7 @@ def restore(
         on_step: Called after each object.
         accept_sink: Sink effects that are accepted, by name: ``duplicated``, ``skipped``, ``unknown``, ``stops``.
         approved_by: Who has approved the plan, for ``ckpt history``; empty for ``by``.
-        sinks: The sinks that were declared for the plan, to be remembered.
+        sinks: The sinks that were declared for the plan, to be remembered, each with the store of its ``directory``.
 
     Raises:
         PlanError: The effect on a sink is not exact, and was not accepted.
@@ -91,7 +94,7 @@ def restore(
     threads = threads or copies_at_once(root, target)
     there = target.find()
     require_empty(plan, target, there)
-    todo = {action.name: action for action in plan.actions if action.name not in there}
+    todo = {action.name: action for action in _steps_in(plan, "checkpoint") if action.name not in there}
     place = record_place(plan, target)
     if todo or place is None or PLAN not in place.ls()[0]:
         _require_of_backup(plan, root, target, tuple(sinks))  # also when it has no steps: they may have been taken out
@@ -112,6 +115,8 @@ def restore(
         _require_first(plan, target, record)
         remember(target, plan.query_id, sinks, approved_by or by)
     with _telling_what_is_left(plan, target):
+        if todo and (new := _new_sink(plan, sinks)) is not None:
+            open_sink_log([step for step in _steps_in(plan, "sink") if isinstance(step, Create)], new)
         _write_all(plan=plan, root=root, target=target, todo=todo, there=there, threads=threads, on_step=on_step)
     if record is not None:
         journal.complete(record, plan.plan_id, by=by, at_ms=now_ms())
@@ -202,9 +207,10 @@ def _require_of_backup(plan: Plan, root: Store, target: Store, sinks: Sinks) -> 
         raise StalePlanError("the plan does not say which backup it restores.", hint="Nothing was done. Plan again.")
     backup = find_backup(root, backup_id)
     again_fork = plan.query_id != backup.query_id
+    new = _new_sink(plan, sinks)
     stored = {item.name: item for item in backup.objects}
     entries: dict[str, codec.Encodable] = {}
-    for action in plan.actions:
+    for action in _steps_in(plan, "checkpoint"):
         if isinstance(action, Create) and action.name in stored and action.name != layout.METADATA:
             entries[action.name] = codec.decode(action.name, read_verified(root, stored[action.name]))
     again = plan_restore(
@@ -215,9 +221,15 @@ def _require_of_backup(plan: Plan, root: Store, target: Store, sinks: Sinks) -> 
         plan.query_id if again_fork else None,
         rewritten={name: _with_paths_of(plan, name, entry) for name, entry in entries.items()},
         effects=effects_of_restore(
-            target, sinks or [(sink, None) for sink in sinks_of(plan)], backup, fork=again_fork, trigger=plan.trigger
+            target,
+            sinks or [(sink, None) for sink in sinks_of(plan)],
+            backup,
+            fork=again_fork,
+            trigger=plan.trigger,
+            new=new,
         ),
         trigger=plan.trigger,
+        sink=plan.sink if again_fork else "",
     )
     if what_is_written(plan) != what_is_written(again):
         own = dict.fromkeys(again.actions)
@@ -231,9 +243,34 @@ def _require_of_backup(plan: Plan, root: Store, target: Store, sinks: Sinks) -> 
         )
 
 
+def _steps_in(plan: Plan, place: Place) -> list[Action]:
+    return [action for action in plan.actions if action.place == place]
+
+
+def _new_sink(plan: Plan, sinks: Sinks) -> Store | None:
+    """The directory of the file sink whose log the plan begins. Raises PlanError where it is not as it was planned."""
+    if not plan.sink:
+        return None
+    store = next((store for _, store in sinks if store is not None and store.location == plan.sink), None)
+    if store is None:
+        raise PlanError(
+            f"the plan begins the log of the sink {plan.sink}, which was not given to open.",
+            location=plan.location,
+            hint="Nothing was done. Declare the sink.",
+        )
+    if find_new([(Sink("file", plan.sink), store)], plan.batch_id) is None:
+        raise StalePlanError(
+            f"the directory of the sink {plan.sink} was empty when the plan was made, and is not any more.",
+            location=plan.location,
+            hint="Give the fork a new, empty directory, and plan again.",
+        )
+    return store
+
+
 def _with_paths_of(plan: Plan, name: str, entry: codec.Encodable) -> bytes:
     """A file of the backup with the paths that the plan gives it; whatever else was changed comes out differently."""
-    data = next(action.data for action in plan.actions if isinstance(action, Create) and action.name == name).encode()
+    steps = (step for step in _steps_in(plan, "checkpoint") if isinstance(step, Create) and step.name == name)
+    data = next(steps).data.encode()
     try:
         paths = paths_of(codec.decode(name, data))
     except CheckpointFormatError:
@@ -244,7 +281,7 @@ def _with_paths_of(plan: Plan, name: str, entry: codec.Encodable) -> bytes:
 
 def _require_alone(plan: Plan, target: Store, before: Mapping[str, StoredObject]) -> None:
     """Another reading: what is there now is the plan's, or was there ``before`` and judged then."""
-    sizes = {action.name: action.size for action in plan.actions}
+    sizes = {action.name: action.size for action in _steps_in(plan, "checkpoint")}
     for name, stored in sorted(target.find().items()):
         if name not in before and stored.size != sizes.get(name):
             raise CheckpointBusyError(

@@ -33,6 +33,7 @@ from airflow_provider_ckpt.checkpoint.file_sink_log import SinkLog
 from airflow_provider_ckpt.checkpoint.find_flows import refuse_replaced
 from airflow_provider_ckpt.checkpoint.observe import observe, refuse_closed, refuse_links
 from airflow_provider_ckpt.checkpoint.read_unmoved import read_unmoved
+from airflow_provider_ckpt.checkpoint.sink_marker import SinkMarker
 from airflow_provider_ckpt.checkpoint.spark_confs import COMPRESSION_CODEC
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks.inspect import is_text_log, read_text_logs
@@ -43,6 +44,7 @@ from airflow_provider_ckpt.errors import BackupCorruptError, BatchNotRestorableE
 from airflow_provider_ckpt.query.sink import MARKING, Sink
 from airflow_provider_ckpt.restart.real_time import trigger_of
 from airflow_provider_ckpt.sinks.effects import SinkEffect
+from airflow_provider_ckpt.sinks.read_marker import read_marker
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.untrusted.fields import require_flag
 
@@ -215,7 +217,8 @@ class _Salvage:
             ),
             backup=(root.location, way.backup_id) if root is not None and way.backup_id else None,
         )
-        plan = require_no_worse(replace(plan, trigger=said.trigger or ""), self._view, found.after)
+        marker = self._marker_beside(found, said) if plan.actions and sink_log is None else None
+        plan = require_no_worse(replace(plan, trigger=said.trigger or ""), self._view, found.after, marker=marker)
         if tree.last == tree.batch_id and plan.actions:
             plan = without_gone_inputs(plan, inputs_after(stores.checkpoint, self._readable(found), tree.batch_id))
         plan = replace(plan, warnings=(*plan.warnings, *lock_warnings(stores.checkpoint)))
@@ -227,22 +230,34 @@ class _Salvage:
         return replace(self._view, objects=objects, entries={**self._view.entries, **found.after.entries}, damaged={})
 
     def _effect(self, found: Assembled, said: Said, newest: int | None) -> tuple[SinkEffect, SinkLog | None]:
-        tree = found.tree
+        tree, declared = found.tree, self._stores.declared(said.sink)
         view = replace(self._view, entries={**self._view.entries, **found.after.entries})
-        kept = tree.batch_id if self._comes_twice(found, said) else tree.last
+        kept = tree.batch_id if self._comes_twice(found, declared) else tree.last
         effect, sink_log = judge_sink(self._stores, view, kept, said, newest=newest)
+        if effect.effect == "exact" and declared.kind not in MARKING and tree.batch_id < tree.last == newest:
+            effect = replace(effect, reason=f"batch {tree.last} runs again with the rows that it had, and no other one")
         if effect.effect == "exact" and (reason := _doubt(found)):
             effect = replace(
                 effect, effect="unknown", reason=reason, remedy="Compare the rows of that batch in the sink."
             )
         return effect, sink_log
 
-    def _comes_twice(self, found: Assembled, said: Said) -> bool:
-        """Whether the batch that runs again was committed, to a sink that does not know it again by its number."""
+    def _comes_twice(self, found: Assembled, declared: Sink) -> bool:
+        """Whether the batch that runs again may be in a sink that does not know it again by its number.
+
+        One that was not committed comes to a sink as after each crash of the query; nothing is known of a sink that
+        nobody has declared.
+        """
         tree = found.tree
-        declared = said.sink or Sink("file" if self._stores.sink else "")
         was_committed = any(batch > tree.batch_id for batch in self._view.committed)
-        return tree.last > tree.batch_id and was_committed and declared.kind not in MARKING
+        return tree.last > tree.batch_id and declared.kind not in MARKING and (was_committed or not declared.kind)
+
+    def _marker_beside(self, found: Assembled, said: Said) -> SinkMarker | None:
+        """What the sink remembers, where a batch runs again."""
+        if found.tree.last == found.tree.batch_id:
+            return None
+        sink = self._stores.declared(said.sink)
+        return read_marker(sink, self._stores.sink if sink.directory else None, self._view.query_id, found.tree.last)
 
     def _empty_directories(self, found: Assembled) -> Iterator[str]:
         if found.tree.cleared:

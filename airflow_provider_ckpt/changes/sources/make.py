@@ -132,7 +132,9 @@ class Continuing(Planner):
         view, checkpoint, change = seen.view, seen.checkpoint, self.change
         names = tuple(Source(new) for new, _ in change.continued)
         deploy = DeploySpec(confs={SOURCE_EVOLUTION: "true"} if change.named else {}, sources=names)
-        plan = judge_start(plan, view, checkpoint, lambda copy: (checkpoint, copy.source), deploy=deploy)
+        plan = judge_start(
+            plan, view, checkpoint, lambda copy: (checkpoint, copy.source), deploy=deploy, marker=seen.sink.marker
+        )
         gaps = [found for found in start(view, DeploySpec(async_progress=False)) if found.spark_error]
         told = tuple(
             f"Entries are missing ({found.name}), so Spark starts from this checkpoint, before the change and after "

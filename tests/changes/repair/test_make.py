@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import time
 
 import pytest
@@ -12,7 +13,7 @@ from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.make_plan import make_anew
 from airflow_provider_ckpt.changes.repair.decision import parse_decisions
 from airflow_provider_ckpt.changes.repair.make import Completing, make_repair
-from airflow_provider_ckpt.changes.restore.make import make_restore
+from airflow_provider_ckpt.changes.restore.make import fork_id, make_restore
 from airflow_provider_ckpt.changes.restore.restore import restore
 from airflow_provider_ckpt.errors import PlanError
 from airflow_provider_ckpt.query.sink import Sink
@@ -270,6 +271,9 @@ def test_all_before_the_first_batch_that_the_checkpoint_has_are_decided_about_to
     assert (refused.value.batch_id, "batches 0 to 21" in refused.value.message) == (21, True)
     plan = table.repair(parse_decisions(["21"], []))
     assert plan.to_accept == ("unknown",)
+    assert table.repair(parse_decisions(["3"], [])).actions == plan.actions, "by any of them"
+    with pytest.raises(PlanError, match="batches 0 to 21 are decided about together"):
+        table.repair(parse_decisions(["3"], ["5"]))
     new = written(plan)
     assert list(new) == ["23", "22", "21", "20", "19.compact"]
     assert (new["20"], new["21"], new["22"]) == ("v1", "v1", before["22"])
@@ -337,11 +341,58 @@ def test_the_sink_of_another_query_is_refused(table, tmp_path):
     with pytest.raises(PlanError, match="does not fit the query"):
         other.repair()
     behind = FakeTable(tmp_path / "behind").run(30)
+    behind.forget()
+    behind.checkpoint.joinpath("commits/29").touch()  # the times prove nothing any more
+    (behind.output / "notes.txt").write_text("of somebody else")
     for path in behind.output.glob("part-*"):
         path.unlink()
-    behind.forget()
     with pytest.raises(PlanError, match="has no log of batches"):
         behind.repair()
+
+
+def test_an_empty_directory_contradicts_nothing_and_proves_nothing(tmp_path):
+    table = FakeTable(tmp_path).run(13)
+    table.forget()
+    for path in table.output.glob("part-*"):
+        path.unlink()
+    plan = table.repair()
+    assert written(plan) == dict.fromkeys(("12", "11", "10", "9.compact"), "v1")
+    assert plan.sink_effect == "unknown"
+    (note,) = plan.notes
+    assert note.startswith("Batches 0 to 12 get no file, because the directory is empty: ")
+
+
+def forked(tmp_path, *, into: FakeTable | None = None) -> FakeTable:
+    """A fork of a query after batch 12, whose sink was not declared; ``into`` is the directory of the original."""
+    original = FakeTable(tmp_path / "original").run(13)
+    fork = FakeTable(tmp_path / "fork")
+    shutil.rmtree(fork.checkpoint)
+    root, target = Store.open(str(tmp_path / "backups")), Store.open(str(fork.checkpoint))
+    taken = take_backup(Store.open(str(original.checkpoint)), root)
+    restore(make_restore(root, taken, target, fork_id(taken, target)), root, target, by="me", accept_sink="unknown")
+    if into is None:
+        return fork
+    fork.output, fork.log = original.output, original.log
+    original.forget()
+    return fork
+
+
+def test_what_a_fork_has_not_written_is_no_loss_of_its_sink(tmp_path):
+    """The command of CKPT141: readers and the next compaction then find each entry that they search for."""
+    fork = forked(tmp_path)
+    plan = fork.repair()
+    assert written(plan) == dict.fromkeys(("12", "11", "10", "9.compact"), "v1")
+    assert plan.sink_effect == "exact"
+    assert "this query began as a fork after batch 12" in plan.notes[0]
+    apply(plan, fork.stores, query_is_stopped=True, quiet_s=0)
+    (fork.log / "11").unlink()
+    assert (written(again := fork.repair()), again.sink_effect) == ({"11": "v1"}, "exact")
+
+
+def test_in_the_directory_of_the_original_nothing_is_taken_for_a_stranger_s(tmp_path):
+    fork = forked(tmp_path, into=FakeTable(tmp_path / "unused"))
+    with pytest.raises(PlanError):
+        fork.repair()
 
 
 def test_a_table_that_was_moved_is_refused(table, tmp_path):

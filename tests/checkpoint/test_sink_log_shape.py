@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_provider_ckpt.changes.repair.log_shape import Shape, interval_of
+from airflow_provider_ckpt.checkpoint.sink_log_shape import Shape, interval_of
 
 
 @pytest.mark.parametrize(
