@@ -25,7 +25,7 @@ END = "end"
 #: What a module that does IO may be named by: the first word of its name.
 VERBS = """
 apply ask compact compare connect declare explain export find fit follow foresee forget gate inspect judge make observe open poll publish prune put
-read recognise rehearse repair repartition require reset resolve restore rewind resume roll stage take translate vacuum validate verify
+read recognise rehearse repair repartition require reset resolve restore rewind resume roll stage take tell translate vacuum validate verify
 write
 """
 #: Nouns that do IO all the same: what others read and write by. It only gets shorter.

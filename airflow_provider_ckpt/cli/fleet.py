@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -34,9 +34,6 @@ from airflow_provider_ckpt.fleet.read_positions import FleetPositions
 from airflow_provider_ckpt.fleet.write_index import IndexWriter
 from airflow_provider_ckpt.query.deploy import DeploySpec, declare
 from airflow_provider_ckpt.storage.store import Store
-
-if TYPE_CHECKING:
-    pass
 
 NO_ROOT = (
     "name at least one ROOT, a directory with checkpoints in it or below it, such as ckpt fleet s3://lake/checkpoints. "

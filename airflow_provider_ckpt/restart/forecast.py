@@ -95,7 +95,8 @@ class Forecast:
         """What Spark will do, or why it must not be let to, for people."""
         errors = [finding for finding in self.findings if finding.severity == "error"]
         if self.resumes_at_batch is None and not self.spark_error:
-            return f"What Spark does is not known: {errors[0].message.rstrip('.')}"
+            why = f": {errors[0].message.rstrip('.')}" if errors else ""
+            return f"What Spark does is not known{why}"
         if self.spark_error:
             cause = next((finding.message for finding in self.findings if finding.spark_error), "")
             return f"Spark stops with {self.spark_error}" + (f", because {cause.rstrip('.')}" if cause else "")
