@@ -119,7 +119,12 @@ def make_anew(planner: Planner, stores: Stores, view: CheckpointView | None = No
     """
     seen = Seen(stores, view or planner.observe(stores), planner.said)
     plan = planner.judge(planner.decide(seen), seen)
-    return replace(plan, warnings=(*plan.warnings, *lock_warnings(stores.checkpoint)))
+    return with_lock_warnings(plan, stores.checkpoint)
+
+
+def with_lock_warnings(plan: Plan, checkpoint: Store) -> Plan:
+    """The plan with what its reader should know of the lock on this storage."""
+    return replace(plan, warnings=(*plan.warnings, *lock_warnings(checkpoint)))
 
 
 def _find_done(planner: Planner, stores: Stores) -> Plan | None:

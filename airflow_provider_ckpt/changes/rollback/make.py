@@ -363,7 +363,8 @@ def make_exchange(stores: Stores, root: Store, backup: Manifest, said: Said) -> 
 
     Raises what :func:`make_rollback` raises.
     """
-    return make_anew(WithBackup(root, backup, is_closed=True, said=said), stores)
+    planner = WithBackup(root, backup, is_closed=True, said=said)
+    return planner.decide(Seen(stores, planner.observe(stores), said))
 
 
 def _doubtful(effect: SinkEffect, reason: str) -> SinkEffect:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from shlex import quote
+from typing import ClassVar, Self
 
 from airflow_provider_ckpt.change.actions import Copy
 from airflow_provider_ckpt.change.added_errors import require_no_worse
+from airflow_provider_ckpt.change.executor import InPlace
 from airflow_provider_ckpt.change.judge_start import judge_start
-from airflow_provider_ckpt.change.lock import lock_warnings
+from airflow_provider_ckpt.change.kinds import Kind
+from airflow_provider_ckpt.change.make_plan import Planner, Seen, find_begun, observe_whole, with_lock_warnings
 from airflow_provider_ckpt.change.open_sinks import sink_of
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan import Plan
 from airflow_provider_ckpt.change.record import journal
-from airflow_provider_ckpt.change.record.resume import Said, find_interrupted
+from airflow_provider_ckpt.change.record.resume import Said
 from airflow_provider_ckpt.changes.rollback.goal import facts_of
 from airflow_provider_ckpt.changes.rollback.gone_inputs import without_gone_inputs
 from airflow_provider_ckpt.changes.rollback.judge_effects import inputs_after, judge_sink
@@ -28,10 +32,8 @@ from airflow_provider_ckpt.changes.salvage.plan import exchanged, plan_salvage
 from airflow_provider_ckpt.changes.salvage.put_together import Assembler
 from airflow_provider_ckpt.changes.salvage.report import MOST_TOLD, Report, notes_of, report_of, unjudged, why_nothing
 from airflow_provider_ckpt.changes.salvage.tree import Assembled
-from airflow_provider_ckpt.changes.salvage.ways import InPlace, Ways, WithBackup
+from airflow_provider_ckpt.changes.salvage.ways import Ways, WithBackup, WithTemporaries
 from airflow_provider_ckpt.checkpoint.file_sink_log import SinkLog
-from airflow_provider_ckpt.checkpoint.find_flows import refuse_replaced
-from airflow_provider_ckpt.checkpoint.observe import observe, refuse_closed, refuse_links
 from airflow_provider_ckpt.checkpoint.read_unmoved import read_unmoved
 from airflow_provider_ckpt.checkpoint.sink_marker import SinkMarker
 from airflow_provider_ckpt.checkpoint.spark_confs import COMPRESSION_CODEC
@@ -74,20 +76,63 @@ def make_salvage_with_report(
 ) -> tuple[Plan, Report | None]:
     """The plan of :func:`make_salvage`, and its report as a value; one that was killed has none."""
     require_flag("trim_sink_log", trim_sink_log)
-    said = Said(sink, trigger, trim_sink_log)
-    if (interrupted := find_interrupted(stores, "salvage", lambda plan: True, said)) is not None:
-        return interrupted, None
-    return read_unmoved(lambda: _Salvage(stores, said).plan(), stores.checkpoint, stores.sink)
+    planner = Salvaging(said=Said(sink, trigger, trim_sink_log))
+    if (begun := find_begun(planner, stores)) is not None:
+        return begun, None
+    return read_unmoved(lambda: planner.with_report(stores), stores.checkpoint, stores.sink)
 
 
-def make_salvage_again(plan: Plan, stores: Stores) -> Plan:
-    """The salvage that would be planned now in the place of one that was not begun yet.
+@dataclass(frozen=True, slots=True)
+class Salvaging(Planner):
+    """Makes the newest batch that can be saved."""
 
-    Raises what :func:`make_salvage` raises.
-    """
-    if plan.backup_id is not None and stores.backups is None:
-        raise PlanError(f"the root {plan.source} of the backup was not given to open.", location=plan.location)
-    return _Salvage(stores, Said(sink_of(plan), plan.trigger, bool(plan.sink))).plan()[0]
+    kind: ClassVar[Kind] = "salvage"
+
+    @classmethod
+    def of(cls, plan: Plan, stores: Stores) -> Self:
+        """The salvage with the same sink and backups."""
+        if plan.backup_id is not None and stores.backups is None:
+            raise PlanError(f"the root {plan.source} of the backup was not given to open.", location=plan.location)
+        return cls(said=Said(sink_of(plan), plan.trigger, bool(plan.sink)))
+
+    def is_met_by(self, plan: Plan) -> bool:
+        """Every salvage leads to the newest batch."""
+        return True
+
+    def observe(self, stores: Stores) -> CheckpointView:
+        """The checkpoint with all of its small files."""
+        checkpoint = stores.checkpoint
+        view = observe_whole(checkpoint)
+        names = [name for name in view.objects if is_text_log(name)]
+        return read_text_logs(checkpoint, view, names, checkpoint.head, checkpoint.chunks)
+
+    def decide(self, seen: Seen) -> Plan:
+        """Try batches from the newest on."""
+        return _Salvage(seen).plan()[0]
+
+    def judge(self, plan: Plan, seen: Seen) -> Plan:
+        """Each way is judged by what it puts together."""
+        return plan
+
+    def with_report(self, stores: Stores) -> tuple[Plan, Report]:
+        """A new plan, and its report as a value."""
+        plan, report = _Salvage(Seen(stores, self.observe(stores), self.said)).plan()
+        return with_lock_warnings(plan, stores.checkpoint), report
+
+
+class Executor(InPlace):
+    """Makes the newest batch that can be saved of a checkpoint."""
+
+    planner = Salvaging
+
+    @property
+    def ways_out(self) -> str:
+        """What was there before comes back, or the plan is made anew."""
+        place = quote(self.plan.location)
+        return (
+            f"run `{self.stores.undo_command}` to put everything back as it was, or `ckpt salvage {place}` to salvage "
+            "what is there now"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,15 +144,9 @@ class _Way:
 
 
 class _Salvage:
-    def __init__(self, stores: Stores, said: Said) -> None:
-        self._stores, self._said = stores, said
-        checkpoint = stores.checkpoint
-        view = observe(checkpoint, deep=True)
-        refuse_replaced(checkpoint)
-        refuse_links(view)
-        refuse_closed(view)
-        names = [name for name in view.objects if is_text_log(name)]
-        self._view = read_text_logs(checkpoint, view, names, checkpoint.head, checkpoint.chunks)
+    def __init__(self, seen: Seen) -> None:
+        self._stores, self._view, self._said = seen.stores, seen.view, seen.said
+        stores, checkpoint = seen.stores, seen.checkpoint
         self._broken = broken_entries(self._view)
         self._temporaries = Temporaries(checkpoint, self._view, _codec_of_state(self._view, self._broken), self._broken)
         self._known = {name: known_piece(name, text) for name, text in self._known_texts()}
@@ -141,7 +180,8 @@ class _Salvage:
         """What is tried for a batch: the simplest way first, and of the backups the one that is nearest."""
         if layout.offset_entry(wanted.last) not in self._known:  # which is not in its place
             yield _Way(Ways())
-        in_place = InPlace(self._temporaries.piece, self._temporaries.targets, self._temporaries.problem, self._known)
+        own = self._temporaries
+        in_place = WithTemporaries(own.piece, own.targets, own.problem, self._known)
         yield _Way(in_place)
         root = self._stores.backups
         if root is None:
@@ -221,7 +261,6 @@ class _Salvage:
         plan = require_no_worse(replace(plan, trigger=said.trigger or ""), self._view, found.after, marker=marker)
         if tree.last == tree.batch_id and plan.actions:
             plan = without_gone_inputs(plan, inputs_after(stores.checkpoint, self._readable(found), tree.batch_id))
-        plan = replace(plan, warnings=(*plan.warnings, *lock_warnings(stores.checkpoint)))
         return plan, report_of(found, problems, newest, way.backup_id)
 
     def _readable(self, found: Assembled) -> CheckpointView:

@@ -61,7 +61,7 @@ class Ways:
 
 
 @dataclass(frozen=True)
-class InPlace(Ways):
+class WithTemporaries(Ways):
     """Temporary files of the checkpoint itself, and what its other entries tell.
 
     Args:

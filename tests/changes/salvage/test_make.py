@@ -10,10 +10,11 @@ import pytest
 
 from airflow_provider_ckpt.backup.take import take_backup
 from airflow_provider_ckpt.change.apply import apply
+from airflow_provider_ckpt.change.make_plan import make_anew
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.undo.make import make_undo
 from airflow_provider_ckpt.changes.rollback.make import make_rollback
-from airflow_provider_ckpt.changes.salvage.make import make_salvage, make_salvage_again, make_salvage_with_report
+from airflow_provider_ckpt.changes.salvage.make import Salvaging, make_salvage, make_salvage_with_report
 from airflow_provider_ckpt.changes.sources.make import make_source_change
 from airflow_provider_ckpt.changes.sources.request import parse_change
 from airflow_provider_ckpt.errors import BatchNotRestorableError, CheckpointClosedError
@@ -293,7 +294,7 @@ def test_a_checkpoint_in_the_midst_of_another_change_is_refused(golden):
     drop(path / "state/0/0/8.delta")
     stores = stores_of(path)
     plan = make_salvage(stores)
-    assert make_salvage_again(plan, stores).actions == plan.actions
+    assert make_anew(Salvaging.of(plan, stores), stores).actions == plan.actions
     with pytest.raises(KeyboardInterrupt):
         apply(plan, stores, on_step=_stop, **WORD)
     with pytest.raises(CheckpointClosedError):

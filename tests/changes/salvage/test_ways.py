@@ -7,7 +7,7 @@ import pytest
 from airflow_provider_ckpt.backup.manifest import Manifest, ManifestObject
 from airflow_provider_ckpt.changes.salvage.pieces import Piece
 from airflow_provider_ckpt.changes.salvage.tree import Tree
-from airflow_provider_ckpt.changes.salvage.ways import InPlace, Ways, WithBackup
+from airflow_provider_ckpt.changes.salvage.ways import Ways, WithBackup, WithTemporaries
 from tests.changes.salvage.bench import view_of
 from tests.changes.salvage.damage import drop
 
@@ -27,9 +27,9 @@ def backup(*names: str) -> Manifest:
     return Manifest("b", "x", "q", 5, 0, None, tuple(ManifestObject(name, 1, "aa", f"b/{name}") for name in names))
 
 
-def in_place(**temporary: Piece) -> InPlace:
+def in_place(**temporary: Piece) -> WithTemporaries:
     found = {piece.name: piece for piece in temporary.values()}
-    return InPlace(found.get, tuple(found), lambda name: "not whole" if name == "x" else "", {})
+    return WithTemporaries(found.get, tuple(found), lambda name: "not whole" if name == "x" else "", {})
 
 
 @pytest.mark.parametrize(
