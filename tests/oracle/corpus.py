@@ -195,7 +195,8 @@ def _state() -> Iterator[Case]:
             yield from _each(base, (damage.replace("{}", name) for name in names for damage in damages))
     for base, changes in (*OTHER_CONTENTS.items(), *LEFT_SUMS_OF_STATE.items()):
         yield from _each(base, changes)
-    yield from _each("agg-hdfs", VERIFIED_BY_OTHER_MANAGER, confs={FILE_MANAGER: VERIFYING_MANAGER})
+    manager = {FILE_MANAGER: VERIFYING_MANAGER}
+    yield from _each("agg-hdfs", VERIFIED_BY_OTHER_MANAGER, confs=manager, newest_spark_only=True)
     ends = ((*ENDS_IN_SNAPSHOT, *((damage,) if isinstance(damage, str) else damage)) for damage in SNAPSHOT_AT_END)
     yield from _each("agg-changelog-v2", ends, query="count-noop")
     for base, damages in TRAILING_STATE.items():
