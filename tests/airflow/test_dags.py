@@ -12,32 +12,11 @@ from pathlib import Path
 import airflow.sdk
 import pytest
 
-from airflow_provider_ckpt.change.record.journal import history
-from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.hooks.links import page_link
-from airflow_provider_ckpt.storage.store import Store
+from tests.airflow.all_operators import CONF, check_outcome, connection
 from tests.airflow.conftest import ROOT, run, start
 
 pytestmark = pytest.mark.airflow
-
-CONF = {
-    "checkpoint": "cp",
-    "batch": "5",
-    "watermark": "2026-01-01T00:00:30+00:00",
-    "offsets": '{"0": {"logOffset": 5}}',
-    "to_batch": "4",
-}
-
-
-def connection(base: str, **storage_options: str) -> str:
-    return json.dumps({"conn_type": "checkpoint", "host": base, "extra": {"storage_options": storage_options}})
-
-
-def check_outcome(base: str, **options: str) -> None:
-    rolled_back, restored = Store.open(f"{base}/cp", **options), Store.open(f"{base}/restored", **options)
-    assert observe(rolled_back).latest_committed == 4
-    assert observe(restored).latest_committed == 7
-    assert [record.state for record in history(rolled_back)] == ["applied"]
 
 
 def test_every_operator_on_local_disk_with_a_wait_that_defers(airflow_env, goldens, tmp_path):

@@ -69,7 +69,7 @@ def plan_behind(
         name = fence_of(fence).name
         tell(
             f"The checkpoint is fenced behind batch {receipt.batch_id}, by {name}. If this ends before the change is "
-            f"made, the fence stays: run the same command again, or take it back: {stores.undo_command}"
+            f"made, the fence stays: repeat the command or the task, or take it back: {stores.undo_command}"
         )
     else:
         there = find_fence(stores)
