@@ -26,9 +26,14 @@ def removed_text(names: Iterable[str], records: Sequence[Record], location: str)
     """
     for name in names:
         for record in reversed(records):
-            if record.state in _IN_FORCE and name in record.plan.deletes():
-                said = f"{name} was removed by the {record.plan.called} {record.plan.plan_id}"
-                return f"{said}{way_back(record, records, location)}."
+            if record.state not in _IN_FORCE or name not in record.plan.deletes() | record.plan.writes():
+                continue
+            if name in record.plan.writes():  # it came with this change
+                if record.plan.rules.takes_back and name in record.plan.deletes():
+                    return f"{name} was put back by the {record.plan.called} {record.plan.plan_id}."
+                break
+            said = f"{name} was removed by the {record.plan.called} {record.plan.plan_id}"
+            return f"{said}{way_back(record, records, location)}."
     return ""
 
 

@@ -184,11 +184,13 @@ def _read_undo(done: Plan, seen: Seen) -> Undo:
 
 def _trim_afterwards(undo: Undo, sink: str, effect: Effect) -> str:
     """How the log of a file sink forgets the batches that an undo drops, which the change itself left alone."""
-    after = undo.plan("", 0).batch_id
-    return (
-        f"Accept it (--accept-sink {effect}), and before the query starts trim the log of the sink: ckpt rollback "
-        f"{quote(undo.after.view.location)} --to-batch {after} --sink {quote(sink)} --trim-sink-log --execute"
-    )
+    place, declared = quote(undo.after.view.location), f"--sink {quote(sink)} --trim-sink-log"
+    if undo.after.done.kind == "salvage":  # what was damaged comes back, so no rollback may go there
+        command = f"ckpt salvage {place} {declared}"
+    else:
+        after = undo.plan("", 0).batch_id
+        command = f"ckpt rollback {place} --to-batch {after} {declared} --execute --i-know-it-is-stopped"
+    return f"Accept it (--accept-sink {effect}), and before the query starts trim the log of the sink: {command}"
 
 
 def _judge_undo(record: journal.Record, seen: Seen, undo: Undo, trigger: str) -> SinkEffect:

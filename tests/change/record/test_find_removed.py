@@ -12,9 +12,11 @@ from airflow_provider_ckpt.change.record.find_removed import find_removed, with_
 from airflow_provider_ckpt.change.record.journal import survey
 from airflow_provider_ckpt.change.undo.make import make_undo
 from airflow_provider_ckpt.changes.rollback.make import make_rollback
+from airflow_provider_ckpt.changes.salvage.make import make_salvage
 from airflow_provider_ckpt.checks.findings import Finding
 from airflow_provider_ckpt.cli import run
 from airflow_provider_ckpt.storage.store import Store
+from tests.changes.salvage.damage import cut, drop
 
 
 def roll_back(checkpoint, *targets: int) -> list[str]:
@@ -83,3 +85,16 @@ def test_a_finding_on_a_file_that_is_there_stays_as_it_is(checkpoint):
     assert [item.hint for item in told] == [
         f"offsets/4 was removed by the rollback {plan}; ckpt undo {checkpoint} has it. Hint.", "Hint.", "Hint.",
     ]  # fmt: skip
+
+
+def test_what_an_undo_has_put_back_damaged_was_not_removed_by_it(checkpoint):
+    """The salvage has replaced a commit that was cut off, and its undo gives back every byte."""
+    drop(checkpoint / "commits/4")
+    cut(checkpoint / "commits/3")
+    stores = Stores(Store.open(str(checkpoint)))
+    accepted = ("unknown", "skipped", "duplicated")
+    apply(make_salvage(stores), stores, by="t", query_is_stopped=True, accept_sink=accepted, quiet_s=0)
+    undo = make_undo(stores)
+    apply(undo, stores, by="t", query_is_stopped=True, accept_sink=accepted, quiet_s=0)
+    assert "commits/3" in undo.writes()
+    assert find_removed(stores.checkpoint, ["commits/3"]) == f"commits/3 was put back by the undo {undo.plan_id}."
