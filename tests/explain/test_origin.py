@@ -89,7 +89,7 @@ def test_a_storage_stands_between_a_reader_of_spark_and_its_file(frames):
     assert others_frame([*frames, LOG]) is None and own_frame([*frames, LOG]) is None
 
 
-@pytest.mark.parametrize("name", set(STORAGES) - {"unknown, by its caller"})
+@pytest.mark.parametrize("name", sorted(set(STORAGES) - {"unknown, by its caller"}))
 def test_the_query_that_called_a_storage_is_named(name):
     frames = [*STORAGES[name], *FUNCTION]
     assert reader_in(frames, {"HDFSMetadataLog"}) is None
