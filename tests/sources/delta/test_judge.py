@@ -17,7 +17,6 @@ import pytest
 
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.cli import run
-from airflow_provider_ckpt.errors import StoreError
 from airflow_provider_ckpt.query.source import parse_by_id
 from airflow_provider_ckpt.sources.delta import judge as judge_delta
 from airflow_provider_ckpt.sources.foresee_losses import LossForecast, foresee_losses
@@ -280,13 +279,12 @@ def test_a_table_says_how_long_its_log_is_kept(tmp_path, text, left_ms):
     assert found.unknown == (() if left_ms is not None else ("retention of the table",))
 
 
-def test_an_offset_of_another_source_is_refused(tmp_path, played):
+def test_a_source_with_an_offset_of_another_type_is_not_judged(tmp_path, played):
     commit_batch(tmp_path, 0, '{"t":{"0":1}}')
     store = Store.open(str(tmp_path))
-    with pytest.raises(StoreError, match="source 0 is not a Delta source"):
-        judge_tables(
-            observe(store), parse_by_id({"0": f"delta:{played['one batch'].table}"}), {}, Access(Store.open, store), 0
-        )
+    declared = parse_by_id({"0": f"delta:{played['one batch'].table}"})
+    lost = judge_tables(observe(store), declared, {}, Access(Store.open, store), 0)
+    assert lost == TableLosses(unknown=("data loss of source 0",))
 
 
 # --- who asks --------------------------------------------------------------------------------------------------------
