@@ -307,7 +307,7 @@ def spark_uri(location: str) -> str:
 
 
 def _encode(path: str) -> str:
-    """As the logs of sources and sinks spell it; what is encoded already stays."""
+    """Spell a path as the logs of sources and sinks do; an encoded one stays."""
     return quote(path, safe="/:@!$&'()*+,;=~-._%")
 
 

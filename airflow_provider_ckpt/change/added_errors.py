@@ -1,8 +1,8 @@
-"""What a change would add to what stops Spark, or makes it lose data, at a restart: no change adds anything of it.
+"""Errors that a change would add: they stop Spark, or make it lose data, at a restart. No change adds any.
 
 The checkpoint as it is and as the change leaves it are judged by the same rules, damage by code and file, and by the
-forecast, by code: of a start now with any deploy, of a start afterwards with the deploy that the change is for. What
-was there before is said.
+forecast, by code: of a start now with any deploy, of a start afterwards with the deploy that the change is for. Errors
+that were there before are reported.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def require_no_worse(
 
 
 def errors_of(view: CheckpointView, deploy: DeploySpec = ANY) -> list[Finding]:
-    """What stops Spark at a restart, or makes it lose data: the errors of the forecast."""
+    """Errors of the forecast: they stop Spark at a restart, or make it lose data."""
     return _errors(forecast(view, deploy).findings)
 
 
@@ -97,7 +97,7 @@ def _told(plan: Plan, stops: list[Finding]) -> Iterator[str]:
 
 
 def _waiting(plan: Plan, now: CheckpointView, after: CheckpointView) -> Iterator[str]:
-    """What a query that goes back to before a batch without data does, and does not do."""
+    """Sentences on a query that goes back to before a batch without data: what it does, and does not do."""
     why = why_waiting(after) if plan.actions else None
     if why is None or not reads_nothing_between(now, after):
         return
@@ -107,7 +107,7 @@ def _waiting(plan: Plan, now: CheckpointView, after: CheckpointView) -> Iterator
 
 
 def _said(finding: Finding) -> str:
-    """What is wrong, with the file where the message does not name it."""
+    """The message of a finding, with the file if the message does not name it."""
     message = finding.message.rstrip(".")
     return message if finding.name is None or finding.name in message else f"{finding.name}: {message}"
 

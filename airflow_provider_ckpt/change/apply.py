@@ -78,10 +78,10 @@ def apply(
     sources, a salvage, a repair or an undo.
 
     Args:
-        plan: What to do.
+        plan: The plan to carry out.
         stores: Where.
         by: Who does it, for ``ckpt history``: a task of a DAG run, or user and host.
-        asked: What was asked for, as a digest of at most 64 characters, by which the change is known when the same
+        asked: The request, as a digest of at most 64 characters, by which the change is known when the same
             ``by`` asks for it again (:func:`~airflow_provider_ckpt.change.record.find_done.find_done`); empty for a
             person. Where the same ``by`` has made it meanwhile by another plan, nothing is done: the receipt is of that
             one.
@@ -101,8 +101,8 @@ def apply(
         StalePlanError: The checkpoint is not what it was when the plan was made; nothing was done.
         CheckpointBusyError: There is no statement that the query is stopped, or the query wrote something, or another
             change is running. The message says whether something was done by then, and what to do next.
-        BackupCorruptError: What comes from a backup is not what was backed up; nothing was removed.
-        StoreError: What a change has saved is not whole; nothing was done.
+        BackupCorruptError: An object from a backup is not the one that was backed up; nothing was removed.
+        StoreError: A saved object of a change is not whole; nothing was done.
     """
     require_names(plan.location, by=by, asked=asked, approved_by=approved_by)
     require_flag("break_lock", break_lock)
@@ -194,7 +194,7 @@ def _settle(plan: Plan, stores: Stores) -> None:
 
 
 def _judged(executor: InPlace, run: _Run, resuming: bool) -> tuple[Facts, list[Action]]:
-    """What is there now, and the steps that are left. Raises StalePlanError when the plan does not fit it any more."""
+    """Facts of now, and the steps that are left. Raises StalePlanError when the plan no longer fits them."""
     plan = executor.plan
     facts = find_facts(plan, executor.stores, resuming=resuming)
     todo = plan.steps_left(facts)
@@ -280,7 +280,7 @@ def _take_steps(executor: InPlace, todo: Sequence[Action], guard: Guard, on_step
 
 
 def _half_done(executor: InPlace, done: int, total: int, hint: str | None) -> str:
-    """What to do about a change that the storage has stopped between its first step and its last."""
+    """Next step for a change that the storage has stopped between its first step and its last."""
     plan, undo = executor.plan, executor.stores.undo_command
     begun = (
         f"The {plan.called} was begun and is not complete: {done} of {total} steps were done; what they removed is "

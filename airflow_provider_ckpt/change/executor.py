@@ -44,7 +44,7 @@ class InPlace:
     """Carries out the steps of a plan on its stores.
 
     Args:
-        plan: What is done.
+        plan: The plan to carry out.
         stores: Where.
         mine: Called before anything is deleted from the record, which is also that of whoever takes the plan over.
     """
@@ -76,7 +76,7 @@ class InPlace:
         return self.record.child(journal.STAGED_OBJECTS), copy.name
 
     def attributes_of(self, copy: Copy) -> Attributes | None:
-        """What an object has to have that was saved where that could not be kept; None where its copy has it."""
+        """Attributes for an object saved where they could not be kept; None where its copy has them."""
         if copy.source and not self.plan.rules.moves_own:
             return None
         saved = stage.saved_objects(self.record).get((copy.place, copy.source or copy.name))
@@ -84,7 +84,7 @@ class InPlace:
 
     @property
     def ways_out(self) -> str:
-        """Which commands help when a query has started after the first step, and what each does."""
+        """Commands that help when a query has started after the first step, each with its effect."""
         return f"run `{self.stores.undo_command}` to put back what was there before"
 
     def judge_outcome(self) -> None:
@@ -110,7 +110,7 @@ class InPlace:
         Args:
             todo: The steps that are left.
             tick: Called between objects.
-            resuming: Whether an earlier run has saved everything.
+            resuming: True if an earlier run has saved everything.
         """
         self.lay_ready([action for action in todo if isinstance(action, Copy)], tick, resuming=resuming)
         taken = [action for action in todo if isinstance(action, Taking)]
@@ -205,7 +205,7 @@ class InPlace:
 
     @property
     def what_next(self) -> str:
-        """What to do when a query has started after the first step."""
+        """Next step when a query has started after the first step."""
         return f"The removed files are saved. Stop the query and everything that restarts it. Then {self.ways_out}."
 
 

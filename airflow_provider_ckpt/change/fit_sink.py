@@ -1,7 +1,7 @@
-"""Whether a declared sink is that of the query: compared with its logs, and with the sink that was declared first.
+"""Checks that a declared sink is that of the query: by its logs, and by the sink that was declared first.
 
-What numbers cannot tell apart is remembered in ``<parent>/_ckpt_undo/<name>/sink.json``, beside the lock, by commands
-that change something; all others compare alone.
+Sinks that numbers cannot distinguish are remembered in ``<parent>/_ckpt_undo/<name>/sink.json``, beside the lock, by
+commands that change something; all others only compare.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def require_fit(
         view: The checkpoint as it is now.
         sink: The sink, as it was declared.
         store: Of its directory; None when it has none.
-        marker: What it remembers of the query.
+        marker: Its memory of the query.
     """
     known = _require_remembered(checkpoint, view.query_id, sink, store)
     if store is None:
@@ -114,7 +114,7 @@ def _refuse(found: Misfit | None, checkpoint: Store, sink: Sink, store: Store) -
 
 
 def _require_remembered(checkpoint: Store, query_id: str | None, sink: Sink, store: Store | None) -> bool:
-    """Whether a sink is remembered. Raises PlanError when others are, wherever this one is; none at all is no other."""
+    """True if a sink is remembered. Raises PlanError when others are, wherever this one is; none at all is no other."""
     memory = memory_of(checkpoint, query_id) if sink.kind else None
     if memory is None:
         return False
@@ -138,7 +138,7 @@ def last_written(checkpoint: Store, view: CheckpointView) -> int | None:
 
 
 def _repartitions(checkpoint: Store, batch_id: int) -> bool:
-    """Whether the shuffle partitions changed with a batch; only Spark's repartition can change them."""
+    """True if the shuffle partitions changed with a batch; only Spark's repartition can change them."""
     decoded, _ = read_entries(checkpoint, (batch_id - 1, batch_id))
     entries = [entry for entry in decoded.values() if isinstance(entry, OffsetSeq) and entry.metadata]
     partitions = [entry.metadata.conf.get(SHUFFLE_PARTITIONS) for entry in entries if entry.metadata]

@@ -56,10 +56,10 @@ def require_quiet(quiet_s: float | None, location: str) -> None:
 
 
 class Guard:
-    """What should be in the places of a plan from one step to the next.
+    """Expected content of the places of a plan from one step to the next.
 
     Args:
-        executor: Who carries out the plan.
+        executor: The executor of the plan.
         facts: The first observation.
     """
 
@@ -83,7 +83,7 @@ class Guard:
         return None if quiet_s is not None and quiet_s < MIN_WATCH_S and self._drops_a_batch_in_flight() else quiet_s
 
     def _drops_a_batch_in_flight(self) -> bool:
-        """Whether an undo removes what a query has planned and not committed since the change."""
+        """True if an undo removes a batch that a query has planned and not committed since the change."""
         objects = self._first["checkpoint"]
         for action in self._plan.actions if self._plan.rules.takes_back else ():
             entry = layout.parse(action.name)
@@ -241,7 +241,7 @@ class Guard:
 
 
 def _entries(listed: Mapping[str, StoredObject], expected: Mapping[str, str | None]) -> dict[str, StoredObject]:
-    """What was listed of a log, without what lies deeper than the log itself when that was expected."""
+    """Entries listed in a log, without deeper objects that were expected."""
     deeper = {name for name in expected if name.count("/") > 1}
     return {**listed, **{name: StoredObject(name, 0, None, expected[name] or "") for name in deeper}}
 

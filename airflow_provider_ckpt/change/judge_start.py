@@ -1,4 +1,6 @@
-"""Whether Spark would start after a change: reads the checkpoint as it is and as the change leaves it.
+"""Judges if Spark would start after a change: reads the checkpoint as it is and as the change leaves it.
+
+The state itself is read only of the result, and only where that is asked for: the present one may be damaged.
 
 The state itself is read of the result alone, where that is asked for: what is there now may be as damaged as it likes.
 """

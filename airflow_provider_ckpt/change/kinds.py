@@ -28,24 +28,24 @@ Kind = Literal["restore", "rollback", "undo", "repartition", "reset", "seed", "f
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What holds for every plan of a kind.
+    """Rules for every plan of a kind.
 
     Args:
-        requires: What it must require.
-        may_require: What it may require as well.
+        requires: Requirements that it must have.
+        may_require: Requirements that it may have as well.
         steps: The actions that it may have.
-        executor: The module of the class ``Executor`` that carries it out in place, below the package; empty for what
-            is written to a new location.
-        called: What a plan is called in sentences; empty where that is its kind.
-        can_be_undone: Whether ``ckpt undo`` takes it back.
-        takes_back: Whether it takes another plan back, and so names it.
-        takes_from_backups: Whether what its copies name as their source is a root of backups.
-        puts_back_own: Whether it may put back what it removes itself: that copy names no source and follows the delete.
-        replaces: Whether it may remove an object and write another one under the same name.
-        moves_own: Whether its copies name objects of the checkpoint itself, which come to another place.
-        keeps_in_flight: Whether it leaves a batch in flight planned, for the next query to run.
-        adds_batch: Whether it adds a batch after those that are there, and leaves all of them alone.
-        is_passed: Whether it is over when a query has run on: then there is nothing to take back.
+        executor: The module of the class ``Executor`` that carries it out in place, below the package; empty for a plan
+            that writes to a new location.
+        called: Name of a plan in sentences; empty where that is its kind.
+        can_be_undone: True if ``ckpt undo`` takes it back.
+        takes_back: True if it takes another plan back, and so names it.
+        takes_from_backups: True if the source that its copies name is a root of backups.
+        puts_back_own: True if it may put back what it removes itself: that copy names no source and follows the delete.
+        replaces: True if it may remove an object and write another one under the same name.
+        moves_own: True if its copies name objects of the checkpoint itself, which come to another place.
+        keeps_in_flight: True if it leaves a batch in flight planned, for the next query to run.
+        adds_batch: True if it adds a batch after those that are there, and leaves all of them alone.
+        is_passed: True if it is over when a query has run on: then there is nothing to take back.
     """
 
     requires: tuple[type[Requirement], ...]
@@ -65,7 +65,7 @@ class Rules:
 
     @property
     def in_place(self) -> bool:
-        """Whether it changes the checkpoint at its location, and does not make one there from its source."""
+        """True if it changes the checkpoint at its location, instead of making one there from its source."""
         return bool(self.executor)
 
 

@@ -20,7 +20,7 @@ class Stores:
     """The stores that a change works on.
 
     Args:
-        checkpoint: What is changed.
+        checkpoint: The checkpoint that is changed.
         sink: The sink: the output directory of a file sink, or a table.
         undo: Root of the records; None for the directory beside the checkpoint.
         backups: Root of backups, for the files of a batch that was purged.
@@ -47,7 +47,7 @@ class Stores:
         """The places of a change that is yet to be planned, from their locations.
 
         Args:
-            checkpoint: What is changed.
+            checkpoint: The checkpoint that is changed.
             open_store: Opens a location.
             sink: The sink as it was declared; one without a directory has no store.
             undo: Root of the records, or nothing.
@@ -91,7 +91,7 @@ class Stores:
 
 
 def _is_same_place(location: str, checkpoint: Store) -> bool:
-    """Whether a location is that of a checkpoint, by whatever link."""
+    """True if a location is that of a checkpoint, by whatever link."""
     if location == checkpoint.location:
         return True
     return (

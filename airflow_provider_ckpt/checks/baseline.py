@@ -55,7 +55,7 @@ class Fingerprint(Documented):
 
 
 def fingerprint(finding: Finding) -> Fingerprint:
-    """What a finding will be recognised by."""
+    """Features by which a finding will be recognised."""
     if finding.code in MOVING:
         name = finding.name and _BATCH_IN_NAME.sub(r"\1*", finding.name)
         message = finding.message.replace(finding.name, name) if finding.name and name else finding.message
@@ -72,7 +72,7 @@ class Baseline:
     accepted: Mapping[str, frozenset[Fingerprint]] = field(default_factory=dict)
 
     def known(self, location: str, findings: Iterable[Finding]) -> frozenset[Finding]:
-        """Those of the findings that have been accepted."""
+        """Findings that have been accepted."""
         accepted = self.accepted.get(location, frozenset())
         return frozenset(finding for finding in findings if fingerprint(finding) in accepted)
 

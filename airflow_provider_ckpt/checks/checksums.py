@@ -104,7 +104,7 @@ def altered_state(view: CheckpointView) -> Iterator[Finding]:
 
 
 def _effect(place: layout.Place) -> str:
-    """What a change of an entry may do without a word of Spark."""
+    """Possible effect of a changed entry, of which Spark says nothing."""
     match place:
         case layout.SourceLogEntry():
             return ", and Spark reads an input file again if its line was lost"

@@ -74,7 +74,7 @@ def _logged(view: CheckpointView, key: str) -> str | None:
 
 
 def _is_of_spark(name: str, classes: Collection[str]) -> bool:
-    """Whether a class would have to be one of Spark itself."""
+    """True if a class would have to be one of Spark itself."""
     return name not in classes and ("." not in name or name.startswith(OF_SPARK))
 
 
@@ -85,9 +85,9 @@ def provider_class(
 
     Args:
         view: The checkpoint.
-        confs: What the deploy sets, which counts where the log has no provider.
+        confs: Confs that the deploy sets, which count where the log has no provider.
         classes: The classes that the deploy declares to have.
-        stateful: Whether the query has state.
+        stateful: True if the query has state.
     """
     name = _logged(view, STATE_PROVIDER) or confs.get(STATE_PROVIDER)
     is_other = name is not None and name not in _PROVIDERS and not _is_of_spark(name, classes)
@@ -108,7 +108,7 @@ def codec_class(view: CheckpointView, classes: Collection[str] = ()) -> str | No
 
 
 def has_compressed_state(view: CheckpointView) -> bool:
-    """Whether a codec is needed to read state; the zips of RocksDB are not written by one."""
+    """True if a codec is needed to read state; the zips of RocksDB are not written by one."""
     return any(name.endswith((".delta", ".snapshot", ".changelog")) for name in view.names_below(layout.STATE))
 
 

@@ -128,7 +128,7 @@ def find_newest_restorable(
         store: The checkpoint.
         view: All of it.
         at_most: A batch id.
-        judged: What was read before, of the same view.
+        judged: Earlier results for the same view.
     """
     known = judged or _Judged()
     tried = islice((batch for batch in reversed(view.committed) if batch <= at_most), MOST_TRIED)
@@ -136,7 +136,7 @@ def find_newest_restorable(
 
 
 def find_restorable(store: Store, view: CheckpointView, near: int) -> Restorable:
-    """Which committed batches a rollback can go to: the nearest MOST_TRIED, of which MOST_READ with what state holds.
+    """Find the committed batches that a rollback can go to: the nearest MOST_TRIED, and the state of MOST_READ of them.
 
     Args:
         store: The checkpoint.
@@ -153,7 +153,7 @@ def find_restorable(store: Store, view: CheckpointView, near: int) -> Restorable
 
 
 def _is_restorable(store: Store, view: CheckpointView, batch_id: int, known: _Judged, *, is_read: bool = True) -> bool:
-    """Whether a batch has all of its files; where the state is read, also whether each of them is whole."""
+    """True if a batch has all of its files; where the state is read, also if each of them is whole."""
     if batch_id in known.restorable:
         return known.restorable[batch_id]
     files = known.files or store
@@ -343,7 +343,7 @@ def _long_source_logs(
 
 
 def is_text_log(name: str) -> bool:
-    """Whether a name is that of a small text file that a restart reads, or of its checksum file."""
+    """True if a name is that of a small text file that a restart reads, or of its checksum file."""
     place = layout.parse(name)
     main = layout.parse(place.of) if isinstance(place, layout.Sidecar) else place
     return isinstance(

@@ -45,7 +45,7 @@ def _problem(
     chunks: Callable[[str], Iterator[bytes]],
     name: str,
 ) -> str | None:
-    """What is wrong with one state file, written with the codec ``used``; None when it is whole."""
+    """Problem of one state file, written with the codec ``used``; None when it is whole."""
     try:
         return _problem_of_opened(view, used, known, read, chunks, name)
     except UnreadableError as error:
@@ -119,7 +119,9 @@ def is_loaded(problem: str) -> bool:
 
 
 def is_judged(view: CheckpointView, name: str) -> bool:
-    """Whether a file is read to be judged: state files, and tables that have a checksum file (else their length is)."""
+    """True if a file is read to be judged: state files, and tables that have a checksum file (else their length is
+    judged).
+    """
     place = layout.parse(name)
     if isinstance(place, layout.StateTable):
         return checksum_of_state(view, name) is not None

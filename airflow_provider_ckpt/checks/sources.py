@@ -119,7 +119,7 @@ def file_source_logs(view: CheckpointView, kinds: Mapping[str, str | None] | Non
 
 
 def unreadable_log(view: CheckpointView, source_id: str) -> Iterator[Finding]:
-    """What a file source cannot read of its log, whatever its offset is, as far as the log was read."""
+    """Findings on what a file source cannot read of its log, whatever its offset is, as far as the log was read."""
     entries = source_entries(view, source_id)
     for entry, name in entries.items() if view.complete else ():
         if _is_read(entry, entries):
@@ -242,7 +242,7 @@ def _entry_of_source(
 
 
 def _error_of_other(data: bytes) -> str:
-    """What Spark stops with at a file that is none of such a log."""
+    """Error with which Spark stops at a file that does not belong to such a log."""
     try:
         data.decode()
     except UnicodeDecodeError:

@@ -136,7 +136,7 @@ def _no_commit_at_all(view: CheckpointView) -> Iterator[Finding]:
 
 
 def has_state_ids(view: CheckpointView) -> bool:
-    """Whether state files carry unique ids (state checkpoint format 2), as far as they were listed.
+    """True if state files carry unique ids (state checkpoint format 2), as far as they were listed.
 
     All do, or none does; what is otherwise, such as ``8_old.changelog``, was laid there by somebody.
     """
@@ -338,7 +338,7 @@ def unknown_partitions(view: CheckpointView) -> Iterator[Finding]:
 
 
 def _error_of_operator(view: CheckpointView, name: str, reason: str) -> str | None:
-    """What Spark stops with at a schema, or at operator metadata of version 2."""
+    """Error with which Spark stops at a schema, or at operator metadata of version 2."""
     if name.endswith("/_metadata/v2"):
         is_folder = any(folder.startswith(f"{name}/") for folder in view.folders)
         return "FileNotFoundException" if is_folder else "STDS_FAILED_TO_READ_OPERATOR_METADATA"
@@ -421,7 +421,7 @@ def folders(view: CheckpointView) -> Iterator[Finding]:
 
 
 def _write_error(view: CheckpointView, place: layout.StateFile) -> str | None:
-    """What the next batch stops with where a directory is in the way of what it commits."""
+    """Error with which the next batch stops where a directory is in the way of what it commits."""
     store = (layout.parse(name) for name in view.names_below(place.store_id.directory))
     has_changes = any(isinstance(file, layout.StateFile) and file.kind in ("delta", "changelog") for file in store)
     in_background = place.kind in ("snapshot", "zip") and has_changes

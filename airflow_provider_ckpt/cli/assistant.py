@@ -74,7 +74,7 @@ def reset_goals() -> dict[str, Opt]:
 
 
 class Answer(BaseModel):
-    """What every tool answers."""
+    """Common fields of the answers of all tools."""
 
     command: str = Field(description="The command that prints the same document, without storage options")
     exit_code: int = Field(description="0: done or clean; 1: the answer is no, such as findings or a block; 4: refused")
@@ -306,7 +306,7 @@ def _given(options: Mapping[str, Any]) -> list[str]:
 
 @contextmanager
 def _captured(stdin: str) -> Iterator[io.StringIO]:
-    """What a command prints; what it says on stderr is said again by its error."""
+    """Capture the output of a command; its stderr is repeated by its error."""
     printed, before = io.StringIO(), sys.stdin
     sys.stdin = io.TextIOWrapper(io.BytesIO(stdin.encode(errors="replace")))
     try:

@@ -132,7 +132,7 @@ def explain(
 
 
 def _ask(given: Given, open_store: Callable[[str], Store], kafka_config: Mapping[str, str]) -> Ask | None:
-    """What is read beside the checkpoint; nothing where nothing is said of the query. Raises click.UsageError."""
+    """Sources to read besides the checkpoint; None when nothing is declared of the query. Raises click.UsageError."""
     from airflow_provider_ckpt.explain.judge_cause import Ask
     from airflow_provider_ckpt.query.deploy import DeploySpec, declare
 

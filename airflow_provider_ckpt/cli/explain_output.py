@@ -33,7 +33,7 @@ def print_explained(explained: Explained, location: str | None) -> None:
     """All of it: what is explained, what is not, and what to ask next.
 
     Args:
-        explained: What was found.
+        explained: The findings.
         location: The checkpoint that was read; None when none was.
     """
     said = (item.evidence for item in explained.explanations if item.evidence and item.evidence.elsewhere)
@@ -81,7 +81,7 @@ def _begin(item: Explanation) -> None:
 
 
 def _headline(item: Explanation) -> str:
-    """What the user has pasted, around the words that are known; the title where only a name was given."""
+    """Part of the pasted text around the known words; the title where only a name was given."""
     message, found = item.match.message, item.match.found
     if not message or message.strip("[]") in (item.match.condition, item.page):
         return item.title
@@ -112,7 +112,7 @@ def _print_cause(item: Explanation) -> None:
 
 
 def _end(item: Explanation) -> None:
-    """What to do, of the whole page."""
+    """Print the remedy of the whole page."""
     if item.text and item.code is None:
         click.echo()
         has_words = any(line.startswith("    ") and _TO_FILL_IN.search(line) for line in item.text.splitlines())

@@ -1,4 +1,4 @@
-"""What every JSON document of ckpt holds: a type for each, a key a line, and what the key means.
+"""Types of every JSON document of ckpt: one for each document, a key a line, with the meaning of the key.
 
 Documents are what commands print with ``--json``, what operators push to XCom, and what files hold. `docs/json.md` is
 generated from these types. New keys may appear in a version of the format, and none changes its meaning.
@@ -13,7 +13,7 @@ FORMAT_VERSION = 1
 
 
 def is_current(version: object) -> bool:
-    """Whether a document says that it is of this version; True is no number, though Python takes it for 1."""
+    """True if a document is of this version; True is not a version, though Python counts it as 1."""
     return version == FORMAT_VERSION and type(version) is int
 
 
@@ -35,6 +35,6 @@ class ErrorFields(TypedDict):
 
 
 class ErrorDocument(Document):
-    """What every command prints instead when it fails, also for a usage error (exit code 2)."""
+    """Document that every command prints instead when it fails, also for a usage error (exit code 2)."""
 
     error: Annotated[ErrorFields, "why the command failed; the exit code says of which class the error is"]

@@ -35,7 +35,7 @@ class BackupDocument(BackupFields, Document):
 
 
 class BackupPlanDocument(Document):
-    """What a full backup would copy (`--dry-run`)."""
+    """Plan of a full backup (`--dry-run`)."""
 
     location: Annotated[str, "URI of the checkpoint"]
     batch_id: Annotated[int, "committed batch that the backup would have"]

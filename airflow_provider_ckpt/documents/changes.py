@@ -73,7 +73,7 @@ class GivenUpFields(TypedDict):
 
 
 class SalvageFields(TypedDict):
-    """What a salvage saves, how, and what is lost."""
+    """Data that a salvage saves, how, and data that is lost."""
 
     batch_id: Annotated[int, "newest committed batch that is saved"]
     reruns_batch: Annotated[int | None, "batch that runs again with the offsets of its entry; null without one"]
@@ -120,7 +120,7 @@ class UnreadableRecordFields(ErrorFields):
 
 
 class HistoryDocument(Document):
-    """What was done to a checkpoint, or to those below a root."""
+    """Changes of a checkpoint, or of those below a root."""
 
     location: Annotated[str, "URI of the checkpoint, or of the root"]
     changes: Annotated[list[RecordFields], "oldest first"]
@@ -138,7 +138,7 @@ class RecordDocument(Document):
 
 
 class ForgetDocument(Document):
-    """What a change has saved, given up (`--forget`)."""
+    """Copies saved by a change that were given up (`--forget`)."""
 
     location: Annotated[str, "URI of the checkpoint"]
     plan_id: Annotated[str, "the change"]

@@ -10,7 +10,7 @@ from airflow_provider_ckpt.documents.plans import PlannedFields
 
 
 class StoredEffectFields(TypedDict):
-    """What a plan does to one sink; the name of the key `verdict` belongs to the digest that names a plan."""
+    """Effect of a plan on one sink; the name of the key `verdict` belongs to the digest that names a plan."""
 
     sink: Annotated[str, "type and location of the sink"]
     verdict: Annotated[
@@ -51,7 +51,7 @@ class BaselineDocument(Document):
 
 
 class KnownDocument(Document):
-    """What a survey of a fleet found the last time (`Known.to_json`)."""
+    """Results of the last survey of a fleet (`Known.to_json`)."""
 
     findings: Annotated[BaselineDocument, "the findings, as a baseline"]
     unreadable: Annotated[list[str], "locations that could not be read"]
@@ -70,7 +70,7 @@ class BegunDocument(Document):
 
 
 class AttributeFields(TypedDict):
-    """What a file of a disk has beside its content."""
+    """Attributes that a file on a disk has besides its content."""
 
     owner: Annotated[int, "number of the user"]
     group: Annotated[int, "number of the group"]

@@ -1,4 +1,4 @@
-"""What was judged: ``check``, ``gate``, ``fleet`` and ``explain``."""
+"""Judgements: ``check``, ``gate``, ``fleet`` and ``explain``."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class ForecastFields(TypedDict):
 
 
 class ToldFindingsFields(TypedDict):
-    """What the rules found, as an XCom says it."""
+    """Findings of the rules, as in an XCom."""
 
     findings: Annotated[list[FindingFields], "findings, worst first; at most twenty"]
     findings_left_out: Annotated[int, "number of findings that are not among them; the log of the task has them"]
@@ -139,7 +139,7 @@ class NoCheckpointsFields(TypedDict):
 
 
 class FleetSummaryFields(TypedDict):
-    """What the rows add up to."""
+    """Totals of the rows."""
 
     complete: Annotated[bool, "whether all were checked; false when the search was interrupted"]
     last: Annotated[str | None, "the last row of a search that was interrupted; null when it is complete"]
@@ -214,7 +214,7 @@ class UnknownTextFields(TypedDict):
 
 
 class ExplainDocument(Document):
-    """What rules and errors mean."""
+    """Meaning of rules and errors."""
 
     explanations: Annotated[list[ExplanationFields], "a rule each, or a cause each, the likeliest first"]
     unknown: Annotated[list[UnknownTextFields], "exceptions of the text that nothing explains, 20 at most"]

@@ -1,4 +1,4 @@
-"""What lineage and events of assets say. The run facet `ckpt_task` of OpenLineage; the extra of events of assets."""
+"""Documents of lineage and assets. The run facet `ckpt_task` of OpenLineage; the extra of events of assets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class FacetFindingFields(TypedDict):
 
 
 class FacetSinkFields(TypedDict):
-    """What a planned change does to one sink."""
+    """Effect of a planned change on one sink."""
 
     sink: Annotated[str, "type and location of the sink"]
     effect: Annotated[str, "`exact`, `duplicated`, `skipped`, `unknown` or `stops`"]
@@ -34,7 +34,7 @@ class FacetPlanFields(TypedDict):
 
 
 class FacetReceiptFields(TypedDict):
-    """What was done of a plan, in the run facet."""
+    """Result of a plan, in the run facet."""
 
     status: Annotated[str, "`applied`, or `already_applied` when nothing was left to do"]
     actions: Annotated[int, "number of steps that this run has done"]

@@ -1,4 +1,4 @@
-"""What a plan says wherever it is written down: as commands show it, and as its digest is taken."""
+"""Content of a plan wherever it is written down: as commands show it, and as its digest is taken."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ KindText = Annotated[
 
 
 class PlannedFields(TypedDict):
-    """What a plan says, beside the effects on sinks."""
+    """Content of a plan, besides the effects on sinks."""
 
     kind: KindText
     location: Annotated[str, "URI of the checkpoint that the plan changes"]

@@ -20,7 +20,7 @@ PartitionLagFields = Annotated[dict[str, Any], DocumentOf("sources.lag", "Partit
 
 
 class ComingFields(TypedDict):
-    """What a query reads of a Kafka source when it is started now, in total."""
+    """Data that a query reads of a Kafka source when it is started now, in total."""
 
     offsets: Annotated[int, "how many offsets the next batch reads"]
     planned: Annotated[bool, "whether this batch is in the offset log already"]
@@ -31,7 +31,7 @@ class ComingFields(TypedDict):
 
 
 class _UnreadFields(TypedDict):
-    """What one source has that the query has not read."""
+    """Data of one source that the query has not read."""
 
     source_id: Annotated[str, "id of the source"]
     source_type: Annotated[str | None, "type of the source, as declared; null when it was not"]
@@ -58,7 +58,7 @@ class LagSummaryFields(_UnreadFields):
 
 
 class LightCheckFields(TypedDict):
-    """What the rules found in the few files that a command has read; `ckpt check` has the findings themselves."""
+    """Findings of the rules in the few files that a command has read; `ckpt check` has the findings themselves."""
 
     errors: Annotated[int, "number of errors"]
     warnings: Annotated[int, "number of warnings"]
@@ -126,7 +126,7 @@ class SourcesDocument(Document):
 
 
 class SourceAdvanceFields(TypedDict):
-    """What one source read."""
+    """Advance of one source."""
 
     source_id: Annotated[str, "id of the source"]
     source_type: Annotated[str | None, "type of the source, such as `kafka`; null when it is not known"]
@@ -168,7 +168,7 @@ class LogDocument(Document):
 
 
 class DiffDocument(Document):
-    """What was read between two batches."""
+    """Data read between two batches."""
 
     location: Annotated[str, "URI of the checkpoint"]
     from_batch: Annotated[int, "batch after which the range begins (exclusive)"]
@@ -178,7 +178,7 @@ class DiffDocument(Document):
 
 
 class NextBatchFields(TypedDict):
-    """What a query reads of a Kafka source when it is started now."""
+    """Data that a query reads of a Kafka source when it is started now."""
 
     offsets: Annotated[int, "how many offsets the next batch reads"]
     planned: Annotated[bool, "whether this batch is in the offset log already"]
@@ -239,7 +239,7 @@ class ExportDocument(Document):
 
 
 class PublicationFields(TypedDict):
-    """What a consumer group got of one checkpoint."""
+    """Offsets of one checkpoint that a consumer group got."""
 
     location: Annotated[str, "URI of the checkpoint"]
     source_id: Annotated[str, "id of the source"]
@@ -259,7 +259,7 @@ class NotPublishedFields(TypedDict):
 
 
 class PublishDocument(Document):
-    """What was published to consumer groups."""
+    """Offsets that were published to consumer groups."""
 
     published: Annotated[bool, "false with `--dry-run`: nothing was written"]
     publish_again_before_ms: Annotated[

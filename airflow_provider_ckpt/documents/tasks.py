@@ -1,4 +1,4 @@
-"""What Airflow's operators return and push to XCom."""
+"""Documents that Airflow's operators return and push to XCom."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ToldBackupFields(BackupFields):
 
 
 class BackupResultDocument(ToldBackupFields, Document):
-    """What `CheckpointBackupOperator` returns."""
+    """Result of `CheckpointBackupOperator`."""
 
     status: Annotated[
         Literal["applied", "already_applied"], "`already_applied` when the task had taken this backup before"
@@ -35,7 +35,7 @@ class BackupResultDocument(ToldBackupFields, Document):
 
 
 class ToldPruneFields(TypedDict):
-    """What a prune does: at most twenty decisions, the newest, and twenty sweeps, the largest.
+    """Plan of a prune: at most twenty decisions, the newest, and twenty sweeps, the largest.
 
     The log of the task has all of them, and `ckpt backups ROOT` lists what is there.
     """
@@ -49,27 +49,27 @@ class ToldPruneFields(TypedDict):
 
 
 class ToldPruneReceiptFields(TypedDict):
-    """What a prune did; at most twenty ids, the newest."""
+    """Result of a prune; at most twenty ids, the newest."""
 
     backups_dropped: Annotated[int, "number of backups that were deleted"]
 
 
 class PruneResultDocument(Document):
-    """What `CheckpointPruneOperator` returns."""
+    """Result of `CheckpointPruneOperator`."""
 
     plan: Annotated[ToldPruneFields, "what it does"]
     receipt: Annotated[ToldPruneReceiptFields | None, "what was done; null with `plan_only`"]
 
 
 class CheckResultDocument(ToldFindingsFields, Document):
-    """What `CheckpointCheckOperator` returns."""
+    """Result of `CheckpointCheckOperator`."""
 
     location: Annotated[str, "URI of the checkpoint"]
     unknown: Annotated[list[str], "what was not judged"]
 
 
 class GateResultDocument(ForecastWithFindingsFields, Document):
-    """What `CheckpointGateOperator` returns; under the key `bookmark` it pushes a bookmark."""
+    """Result of `CheckpointGateOperator`; under the key `bookmark` it pushes a bookmark."""
 
     headline: Annotated[str, "the result in one line, for people"]
     findings_left_out: Annotated[int, "number of findings that are not in `findings`, which has at most twenty"]
@@ -84,14 +84,14 @@ class QueryLagFields(TypedDict):
 
 
 class LagResultDocument(Document):
-    """What `CheckpointLagSensor` returns."""
+    """Result of `CheckpointLagSensor`."""
 
     checkpoints: Annotated[list[QueryLagFields], "queries, those first that are too far behind; at most a hundred"]
     others: Annotated[int, "number of queries that are not among them"]
 
 
 class QueryLossFields(TypedDict):
-    """What one query has lost, stops at, or may lose soon."""
+    """Data that one query has lost, stops at, or may lose soon."""
 
     location: Annotated[str, "URI of the checkpoint"]
     is_within: Annotated[bool, "whether it has lost records, or may lose some within the time that was asked for"]
@@ -104,7 +104,7 @@ class QueryLossFields(TypedDict):
 
 
 class LossResultDocument(Document):
-    """What `CheckpointDataLossSensor` returns."""
+    """Result of `CheckpointDataLossSensor`."""
 
     checkpoints: Annotated[list[QueryLossFields], "queries, those first that lose records; at most a hundred"]
     others: Annotated[int, "number of queries that are not among them"]
@@ -114,7 +114,7 @@ class LossResultDocument(Document):
 
 
 class ContinuityResultDocument(ToldFindingsFields, Document):
-    """What `CheckpointContinuityOperator` returns."""
+    """Result of `CheckpointContinuityOperator`."""
 
     status: Annotated[str, "`continued`, `doubtful`, `pending`, or `begun` on the first run of a schedule"]
     batch_id: Annotated[int | None, "latest committed batch in the bookmark"]
@@ -122,7 +122,7 @@ class ContinuityResultDocument(ToldFindingsFields, Document):
 
 
 class SinkResultFields(TypedDict):
-    """What a change does to one sink, for a browser: with no invisible characters."""
+    """Effect of a change on one sink, for a browser: with no invisible characters."""
 
     sink: Annotated[str, "type and location of the sink"]
     effect: Annotated[str, "`exact`, `duplicated`, `skipped`, `unknown` or `stops`"]
@@ -130,7 +130,7 @@ class SinkResultFields(TypedDict):
 
 
 class ChangeResultDocument(Document):
-    """What `CheckpointRestoreOperator`, `CheckpointRollbackOperator` and `CheckpointUndoOperator` return."""
+    """Result of `CheckpointRestoreOperator`, `CheckpointRollbackOperator` and `CheckpointUndoOperator`."""
 
     plan_id: Annotated[str, "the plan"]
     kind: Annotated[str, "type of change, such as `rollback`"]
@@ -145,7 +145,7 @@ class ChangeResultDocument(Document):
 
 
 class VerifyResultDocument(ToldFindingsFields, Document):
-    """What `CheckpointVerifyOperator` returns."""
+    """Result of `CheckpointVerifyOperator`."""
 
     backup_id: Annotated[str, "the backup"]
     query_id: Annotated[str, "id of the query"]
@@ -164,7 +164,7 @@ class PublishedFields(TypedDict):
 
 
 class PublishResultDocument(Document):
-    """What `CheckpointPublishOffsetsOperator` returns."""
+    """Result of `CheckpointPublishOffsetsOperator`."""
 
     published: Annotated[list[PublishedFields], "checkpoints, in the order of the task"]
     publish_again_before_ms: Annotated[
@@ -175,7 +175,7 @@ class PublishResultDocument(Document):
 
 
 class WindowsResultDocument(Document):
-    """What `CheckpointWindowsOperator` returns."""
+    """Result of `CheckpointWindowsOperator`."""
 
     windows: Annotated[list[str], "newest partition keys that were added to the asset, at most ten"]
     count: Annotated[int, "number of partition keys that were added"]
@@ -195,7 +195,7 @@ class DifferenceFields(TypedDict):
 
 
 class ComparisonResultDocument(Document):
-    """What `CheckpointCompareOperator` returns."""
+    """Result of `CheckpointCompareOperator`."""
 
     is_equal: Annotated[bool, "whether rows, columns and watermark are equal"]
     sentence: Annotated[str, "the result in one line, for people"]
@@ -213,7 +213,7 @@ class ComparisonResultDocument(Document):
 
 
 class SwitchEffectFields(TypedDict):
-    """What a switch does at one sink."""
+    """Effect of a switch on one sink."""
 
     sink: Annotated[str, "type and location of the sink"]
     effect: Annotated[str, "`exact`, `duplicated` or `unknown`"]
@@ -222,7 +222,7 @@ class SwitchEffectFields(TypedDict):
 
 
 class SwitchResultDocument(Document):
-    """What `CheckpointSwitchOperator` returns."""
+    """Result of `CheckpointSwitchOperator`."""
 
     batch_id: Annotated[int | None, "latest committed batch"]
     in_flight: Annotated[int | None, "batch that is planned and not committed, or null"]
@@ -231,7 +231,7 @@ class SwitchResultDocument(Document):
 
 
 class IndexResultDocument(Document):
-    """What `CheckpointIndexOperator` returns."""
+    """Result of `CheckpointIndexOperator`."""
 
     index: Annotated[str, "directory of the index, as it was given"]
     rows: Annotated[int, "number of checkpoints, and of directories that could not be read"]

@@ -32,4 +32,4 @@ class WaitDocument(OutcomeFields, Document):
 
 
 class WaitResultDocument(ProgressFields, Document):
-    """What `CheckpointProgressSensor` returns."""
+    """Result of `CheckpointProgressSensor`."""

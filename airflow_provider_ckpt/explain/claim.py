@@ -1,4 +1,4 @@
-"""Whether an error condition that a text names is what Spark has thrown, or words that other code repeats."""
+"""Tells if an error condition in a text was thrown by Spark, or is repeated by other code."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _OF_JAVA = re.compile(
 
 
 def is_mention(failure: Failure, thrown: Thrown) -> bool:
-    """Whether a logger that is not Spark's has written the message, in a record that says of no failure."""
+    """True if a logger that is not Spark's has written the message, in a record that tells of no failure."""
     is_alone = thrown is failure.chain[0] and not thrown.frames and failure.level not in (None, *_STOPS)
     return is_alone and failure.logger is not None and not _LOGGERS.fullmatch(failure.logger)
 
@@ -62,7 +62,7 @@ def is_of_python(thrown: Thrown, before: str) -> bool:
 
 
 def is_claim(failure: Failure, thrown: Thrown, name: str) -> bool | None:
-    """Whether a condition is what Spark says of a failure.
+    """True if a condition is what Spark says of a failure.
 
     False for words of other code, and None where the text does not tell or a function of the query has called Spark.
 
@@ -85,7 +85,7 @@ def is_claim(failure: Failure, thrown: Thrown, name: str) -> bool | None:
 
 
 def _is_of_users(failure: Failure, name: str, package: str) -> bool:
-    """Whether code of the query threw the words that name a condition."""
+    """True if code of the query threw the words that name a condition."""
     if failure.is_of_python and not package.startswith(_CARRIERS):
         return True
     return any(
@@ -94,12 +94,14 @@ def _is_of_users(failure: Failure, name: str, package: str) -> bool:
 
 
 def _is_told(before: str) -> bool | None:
-    """Whether a condition is at the beginning of a message without an exception, or behind what Spark writes there."""
+    """True if a condition is at the beginning of a message without an exception, or after Spark's own beginning; else
+    None.
+    """
     return True if not before or before.endswith(("[", ":")) or _ENDS.search(before) else None
 
 
 def _is_carrier(package: str, exception: str, frames: tuple[str, ...]) -> bool | None:
-    """Whether an exception is one that carries conditions of Spark."""
+    """True if an exception is one that carries conditions of Spark; None if that cannot be told."""
     if package.startswith(_CARRIERS) and exception != "PythonException":
         return True
     if not package and _NAMES.match(exception):
@@ -112,5 +114,5 @@ def _is_carrier(package: str, exception: str, frames: tuple[str, ...]) -> bool |
 
 
 def _is_of_other_state(failure: Failure, frames: tuple[str, ...]) -> bool:
-    """Whether a function of a query was reading the state of a checkpoint, as data."""
+    """True if a function of a query was reading the state of a checkpoint, as data."""
     return reads_other_state(frames) and any(is_within_function(failure.frames_of(thrown)) for thrown in failure.chain)

@@ -44,7 +44,7 @@ def explain(
     Args:
         lines: The text. It is read once, line by line, whatever its size.
         store: The checkpoint of the query, when it is known.
-        ask: What is read beside the checkpoint: the brokers and tables of the sources, the sink.
+        ask: Places to read besides the checkpoint: the brokers and tables of the sources, the sink.
         given: The sources and the sink of the query as the user writes them, for the commands.
 
     Raises:
@@ -72,7 +72,7 @@ def explain_condition(name: str, store: Store | None = None) -> Explained:
 
 
 def explain_rules(codes: Iterable[str], store: Store) -> Explained:
-    """What rules say of a checkpoint, by their codes, which have to be there; raises as :func:`explain`."""
+    """Explain rules on a checkpoint, by their codes, which must exist; raises as :func:`explain`."""
     asked = []
     for code in codes:
         text = text_of(code) or ""
@@ -94,7 +94,7 @@ class _Seen:
 
 @dataclass(slots=True)
 class _Reading:
-    """What was found so far: some entries for each explanation, whatever the length of the text."""
+    """Findings so far: some entries for each explanation, whatever the length of the text."""
 
     index: Index
     seen: dict[object, list[_Seen]] = field(default_factory=dict)
@@ -112,7 +112,7 @@ class _Reading:
     refuted: set[str] = field(default_factory=set)
 
     def matters(self, text: str) -> bool:
-        """Whether anything in some lines may change what is found."""
+        """True if some lines may change the findings."""
         if has_exception(text):
             if any(_beginning(message) in text for message in self.unknown):
                 return True
@@ -123,7 +123,7 @@ class _Reading:
         return may_matter(text)
 
     def is_dull_record(self, line: str) -> bool:
-        """Whether a line is a record by itself, of which nothing is known and which says nothing of the query."""
+        """True if a line is a record by itself, of which nothing is known and which says nothing of the query."""
         if any(start in line for start in _STARTS):
             return False
         failures = list(read_failures([line]))
@@ -248,7 +248,7 @@ class _Reading:
         return Explained(explanations, tuple(self._unknown()), location)
 
     def _unknown(self) -> Iterator[Unknown]:
-        """What is not known, with the lines that were only counted."""
+        """Yield the unknown exceptions, with the lines that were only counted."""
         for message, item in self.unknown.items():
             times, line = self.counted.get(message, (0, 0))
             yield replace(item, met=Met(item.met.line, max(item.met.last_line, line), item.met.times + times))
@@ -266,7 +266,7 @@ def _text_of(failure: Failure) -> str:
 
 
 def _skeleton(failure: Failure) -> int:
-    """What failures share whose numbers alone are others."""
+    """Hash that is the same for failures that differ only in numbers."""
     thrown = (
         (item.exception, _NUMBER.sub("0", "\n".join(item.lines)), item.shared, *item.frames) for item in failure.chain
     )

@@ -1,4 +1,4 @@
-"""What an error text means: its cause, the evidence on a checkpoint, and the commands. One value for every face."""
+"""Explanation of an error text: its cause, the evidence on a checkpoint, and the commands. One value for every face."""
 
 from __future__ import annotations
 
@@ -90,11 +90,11 @@ class Explanation:
     Args:
         match: The page or the condition.
         cause: The cause; None for a condition that has nothing to do with checkpoints.
-        facts: What the text says.
+        facts: Facts of the text.
         met: Where.
-        evidence: What the checkpoint says; None when none was asked.
+        evidence: Evidence of the checkpoint; None when none was asked.
         code: The rule, when it is one that was asked about and not an error.
-        given: What the user says of the query.
+        given: Declarations of the user about the query.
     """
 
     match: Match
@@ -107,7 +107,7 @@ class Explanation:
 
     @property
     def occurrence(self) -> object:
-        """What the causes of one failure share."""
+        """Key that is the same for all causes of one failure."""
         return self.match.key, self.met.line
 
     @property
@@ -122,14 +122,14 @@ class Explanation:
 
     @property
     def is_shown(self) -> bool:
-        """Whether the text or the checkpoint shows that it is about this, and the checkpoint does not contradict it."""
+        """True if the text or the checkpoint shows that it is about this, and the checkpoint does not contradict it."""
         if self.evidence is not None and self.evidence.result != "unknown":
             return self.evidence.result == "confirmed"
         return self.match.is_proven
 
     @property
     def certainty(self) -> Certainty | None:
-        """Whether the cause is proven; None where there is no cause, or a rule was asked about."""
+        """Certainty of the cause; None where there is no cause, or a rule was asked about."""
         if self.cause is None or self.code is not None:
             return None
         is_confirmed = self.evidence is not None and self.evidence.result == "confirmed"
@@ -137,7 +137,7 @@ class Explanation:
 
     @property
     def signs(self) -> tuple[Sign, ...]:
-        """What shows it: of the text, and of the checkpoint."""
+        """Signs of it: in the text, and in the checkpoint."""
         found = () if self.evidence is None or self.evidence.result != "confirmed" else self.evidence.findings
         record = None if self.evidence is None else self.evidence.record
         records = () if record is None else (Sign("record", record),)
@@ -194,7 +194,7 @@ class Explanation:
 
     @property
     def text(self) -> str | None:
-        """What to do, as Markdown: of the cause alone, where the text or the checkpoint tells which one it is.
+        """Remedy as Markdown: of the cause alone, where the text or the checkpoint tells which one it is.
 
         None where nothing shows the cause.
         """
@@ -289,10 +289,10 @@ class Unknown:
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """What a text means.
+    """Meaning of a text.
 
     Args:
-        explanations: The likeliest first.
+        explanations: Most certain first.
         unknown: Exceptions that nothing explains, in their order.
         location: The checkpoint that the text names, which nobody has read; None without one.
     """

@@ -1,4 +1,4 @@
-"""What a text says went wrong: a chain of exceptions with their messages and frames, or a message alone."""
+"""Failure in a text: a chain of exceptions with their messages and frames, or a message alone."""
 
 from __future__ import annotations
 
@@ -77,14 +77,14 @@ class Thrown:
         return tuple(dict.fromkeys(name for names in found for name in names if name))
 
     def before(self, name: str) -> str:
-        """What the message says in front of a condition; empty where it names it in another way than in brackets."""
+        """Text of the message in front of a condition; empty where the condition is not in brackets."""
         found = next((text for text in (self.message, self.unwrapped) if f"[{name}]" in text), "")
         return found.partition(f"[{name}]")[0][-MOST_BEFORE:].rstrip()
 
 
 @dataclass(slots=True)
 class Failure:
-    """What a text says went wrong at one place.
+    """Failure at one place of a text.
 
     Args:
         chain: The outermost exception first, its root cause last; never empty.
@@ -104,7 +104,7 @@ class Failure:
 
     @property
     def is_foreign(self) -> bool:
-        """Whether all that was thrown, and where, is the code of others; what names no package is not."""
+        """True if everything thrown, and its place, is code of others; false where no package is named."""
         if any(origin.startswith("org.apache.spark.") for origin in self.origins):
             return False
         if any(_OTHER_ENGINES.match(origin) for origin in self.origins):
@@ -113,13 +113,13 @@ class Failure:
 
     @property
     def is_of_python(self) -> bool:
-        """Whether Python code threw it that is not PySpark's: that of the query, or a library that it has called."""
+        """True if Python code threw it that is not PySpark's: that of the query, or a library that it has called."""
         last = self.python[-1] if self.python else None
         return last is not None and not _OF_PYSPARK.search(last)
 
     @property
     def is_called_back(self) -> bool:
-        """Whether PySpark has called a function of the query in Python, and that has called Spark."""
+        """True if PySpark has called a function of the query in Python, and that has called Spark."""
         return bool(self.python and _OF_PYSPARK.search(self.python[0])) and any(
             not _OF_PYSPARK.search(at) for at in self.python
         )
@@ -131,7 +131,7 @@ class Failure:
 
     @property
     def is_of_function(self) -> bool:
-        """Whether Spark says that a function of the query failed; what failed in it may be Spark all the same."""
+        """True if Spark says that a function of the query failed; the failure in it may still be Spark's."""
         return any(_OF_FUNCTION.search(thrown.message) for thrown in self.chain)
 
     @property
@@ -147,7 +147,7 @@ class Failure:
 
     @property
     def called(self) -> tuple[str, ...]:
-        """What of Spark a query in Python has called when it failed, as ``Class.method``."""
+        """Method of Spark that a query in Python had called when it failed, as ``Class.method``."""
         return ("DataStreamWriter.start",) if self.python and _STARTS.search(" ".join(self.python)) else ()
 
     @property
@@ -167,7 +167,7 @@ class Failure:
 
     @property
     def is_exception(self) -> bool:
-        """Whether it is more than a message."""
+        """True if it is more than a message."""
         return any(thrown.exception is not None for thrown in self.chain)
 
 
@@ -176,5 +176,5 @@ def _is_installed(at: str) -> bool:
 
 
 def is_condition(text: str) -> bool:
-    """Whether a text is the name of an error condition and nothing else."""
+    """True if a text is the name of an error condition and nothing else."""
     return bool(_NAME.fullmatch(text)) and "_" in text

@@ -1,4 +1,4 @@
-"""What a user says of the query beside the error: its sources and its sink, for the commands."""
+"""Declarations of a user about the query beside the error: its sources and its sink, for the commands."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _OF_FILES = tuple(f"{kind}:" for kind in ("file", *FILE_FORMATS))
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What is said of the query.
+    """Declarations about the query.
 
     Args:
         sources: By name or position.
-        sink: Type and URI, such as ``file:s3://lake/orders``; None when it is not said.
+        sink: Type and URI, such as ``file:s3://lake/orders``; None when it is not declared.
     """
 
     sources: Mapping[str, Source] = field(default_factory=dict, hash=False)

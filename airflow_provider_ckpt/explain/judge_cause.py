@@ -42,12 +42,12 @@ _HAS = re.compile(r"jobs detected for (\d{1,18})")
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """What a user says of the query, and how its sources and its sink are opened.
+    """Declarations of a user about the query, and the means to open its sources and its sink.
 
     Args:
         deploy: Sources and sink of the query.
         open_store: Opens the locations of the sink and of tables; None where nothing but the checkpoint is read.
-        kafka_config: Of the client that asks the brokers.
+        kafka_config: Configuration of the client that asks the brokers.
     """
 
     deploy: DeploySpec = field(default_factory=DeploySpec)
@@ -87,7 +87,7 @@ def _is(item: Explanation, result: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """What was read: the checkpoint, what rules find, what was asked, and the changes that are recorded beside it."""
+    """Everything that was read: the checkpoint, findings, answers of the sources, and recorded changes beside it."""
 
     view: CheckpointView
     found: tuple[Finding, ...]
@@ -170,7 +170,7 @@ def _state_lost(item: Explanation, view: CheckpointView) -> Finding | None:
 
 
 def _shows(finding: Finding, cause: Cause, view: CheckpointView) -> bool:
-    """Whether a finding is evidence of a cause; of a closed checkpoint only where the cause says its version."""
+    """True if a finding is evidence of a cause; of a closed checkpoint only where the cause says its version."""
     if finding.code not in cause.rules or (finding.severity == "note" and finding.code not in _TOLD_BY_A_NOTE):
         return False
     if finding.code != "CKPT103" or not cause.heading:
@@ -181,7 +181,7 @@ def _shows(finding: Finding, cause: Cause, view: CheckpointView) -> bool:
 
 
 def _absent(searched: Sequence[str], rules: Sequence[str]) -> str:
-    """What was searched for, and which rules of the cause the files cannot tell; the first rule tells most."""
+    """Sentence on the rules that found nothing, and on rules of the cause that the files cannot tell."""
     told = f"The checkpoint does not show this cause: it has none of {', '.join(searched)} now."
     others = [code for code in rules if code not in searched]
     if not others:
@@ -200,7 +200,7 @@ def _need(codes: Sequence[str]) -> str:
 
 
 def _other_query(told: str | None, view: CheckpointView) -> str | None:
-    """That the text is of another query; some logs have only the beginning of an id."""
+    """Evidence that the text is of another query; some logs have only the beginning of an id."""
     own = view.query_id
     if same_query(told, own):
         return None
@@ -211,7 +211,7 @@ def _other_query(told: str | None, view: CheckpointView) -> str | None:
 
 
 def _other_batch(item: Explanation, shows: Sequence[Finding], view: CheckpointView) -> str | None:
-    """That the text names another batch than the findings of the logs."""
+    """Evidence that the text names another batch than the findings of the logs."""
     if found := _LACKS.search(item.match.message):
         return _other_missing(found, shows)
     # A condition has the batch as a fact, and no message that was matched.
@@ -220,7 +220,7 @@ def _other_batch(item: Explanation, shows: Sequence[Finding], view: CheckpointVi
 
 
 def _other_planned(told: int, shows: Sequence[Finding], view: CheckpointView) -> str | None:
-    """That Spark found the entry of another batch than the newest planned one, which it would run again here."""
+    """Evidence that Spark found the entry of another batch than the newest planned one, which would run again here."""
     if any(finding.code != "CKPT112" for finding in shows) or view.latest_planned in (None, told):
         return None
     return (
@@ -231,7 +231,7 @@ def _other_planned(told: int, shows: Sequence[Finding], view: CheckpointView) ->
 
 
 def _other_missing(found: re.Match[str], shows: Sequence[Finding]) -> str | None:
-    """That another entry is missing than the one that the text names."""
+    """Evidence that another entry is missing than the one that the text names."""
     told, lacked = int(found[1]), []
     for finding in shows:
         entry = (finding.name or "").rpartition("/")[2]
@@ -250,7 +250,7 @@ def _other_missing(found: re.Match[str], shows: Sequence[Finding]) -> str | None
 
 
 def _deploy(cause: Cause, facts: Mapping[str, str], given: DeploySpec) -> DeploySpec:
-    """What the user and the message say of the deploy; no more than the user where a fact of it is missing."""
+    """Deploy as the user and the message describe it; as the user alone does where a fact of the message is missing."""
 
     def filled(value: Any) -> Any:
         if isinstance(value, dict):

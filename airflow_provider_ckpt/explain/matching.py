@@ -1,4 +1,4 @@
-"""Which page of the runbook, or which condition, a failure is about."""
+"""Matches a failure to a page of the runbook, or to a condition."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ Candidates = tuple[Page | Entry | str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """What a failure is about.
+    """Match of a failure.
 
     Args:
-        page: Of the runbook; None where there is none.
-        entry: Of the catalogue; None where there is none, or a page says it.
+        page: Page of the runbook; None where there is none.
+        entry: Entry of the catalogue; None where there is none, or a page has it.
         condition: The error condition; None where the text has none.
-        causes: Of them those that the failure allows, the likeliest first.
-        facts: What the messages say.
-        message: What was matched, on one line.
-        signs: What proves that the failure is about this; empty where other code fails in the same words.
+        causes: Those causes that the failure allows, the likeliest first.
+        facts: Facts from the messages.
+        message: The matched message, on one line.
+        signs: Proofs that the failure is about this; empty where other code fails in the same words.
         found: The words of the message that are known.
     """
 
@@ -57,21 +57,21 @@ class Match:
 
     @property
     def is_proven(self) -> bool:
-        """Whether the text itself shows that it is about this, and not about the code or the data of a query."""
+        """True if the text itself shows that it is about this, and not about the code or the data of a query."""
         return bool(self.signs)
 
     @property
     def key(self) -> object:
-        """What is one explanation: a page, an entry, or a condition without either."""
+        """Key of one explanation: a page, an entry, or a condition without either."""
         return self.page.name if self.page else self.entry or self.condition
 
     @property
     def is_narrow(self) -> bool:
-        """Whether the failure told causes apart."""
+        """True if the failure told causes apart."""
         return self.page is not None and len(self.causes) < len(self.page.causes)
 
     def differs(self, other: Match) -> bool:
-        """Whether a second failure of the same kind is about something else: another batch, query or cause."""
+        """True if a second failure of the same kind is about something else: another batch, query or cause."""
         if any(key in self.facts and self.facts[key] != other.facts.get(key, self.facts[key]) for key in _TELLS_APART):
             return True
         if not same_query(self.facts.get("query_id"), other.facts.get("query_id")):
@@ -91,7 +91,7 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """What is explained: the pages, the catalogue, and the names of Spark's other conditions."""
+    """Explained failures: the pages, the catalogue, and the names of Spark's other conditions."""
 
     pages: tuple[Page, ...]
     entries: tuple[Entry, ...]
@@ -103,14 +103,14 @@ class Index:
         return *self.pages, *self.entries
 
     def match(self, failure: Failure, among: Candidates | None = None) -> Match | None:
-        """What a failure is about; None when nothing of it is known.
+        """Match a failure; None when nothing of it is known.
 
         The most specific text or condition counts, and among those that of the root cause. The name of a page is that
         page.
 
         Args:
             failure: Any.
-            among: What may match; None for all. See :meth:`candidates`.
+            among: Possible matches; None for all. See :meth:`candidates`.
         """
         among = self.items if among is None else among
         for page in self.pages if len(among) == len(self.items) else ():
@@ -132,7 +132,7 @@ class Index:
         return replace(best[1], facts=facts, causes=_told(best[1].causes, facts), message=message)
 
     def candidates(self, failure: Failure) -> Candidates:
-        """What a failure may be about; the same for one whose numbers alone are others."""
+        """Possible matches of a failure; the same for one that differs only in numbers."""
         if self.is_named(failure):
             return self.items
         found = [
@@ -143,7 +143,7 @@ class Index:
         return tuple({id(item): item for item in found if item is not None}.values())
 
     def is_named(self, failure: Failure) -> bool:
-        """Whether a text is the name of a page."""
+        """True if a text is the name of a page."""
         lines = failure.chain[-1].lines
         return len(lines) == 1 and "-" in lines[0] and any(lines[0].strip() == page.name for page in self.pages)
 
@@ -182,7 +182,7 @@ class Index:
     def _of_name(
         self, name: str, thrown: Thrown, failure: Failure, items: Sequence[Page | Entry]
     ) -> Iterator[tuple[float, Match]]:
-        """What a condition says; nothing where code of the query, or another logger, only repeats its name."""
+        """Matches of a condition; none where code of the query, or another logger, only repeats its name."""
         is_told = is_claim(failure, thrown, name)
         if is_told is False:
             return
@@ -230,14 +230,14 @@ class Index:
                 yield (0.6 if not is_shown else 3.3 if problem.what in ("missing", "present") else 5.5), match
 
     def _is_of_data(self, thrown: Thrown) -> bool:
-        """Whether a condition says that a file is of the data of a query."""
+        """True if a condition says that a file is of the data of a query."""
         told = {name for item in self.items for name in item.conditions}
         return any(
             name in self.others and not {name, name.partition(".")[0]} & (told | WRAPPERS) for name in thrown.conditions
         )
 
     def _of_text(self, item: Page | Entry, text: str, thrown: Thrown, failure: Failure) -> tuple[float, Match] | None:
-        """What a text says of one page or entry, and how closely."""
+        """Match of a text with one page or entry, and its closeness."""
         page, entry = (item, None) if isinstance(item, Page) else (None, item)
         causes = item.causes if isinstance(item, Page) else (item.cause,)
         own, shared = _first(item.texts, text), None
@@ -274,7 +274,7 @@ def _whole(thrown: Thrown) -> str:
 
 
 def _is_inside(problem: StorageProblem, stated: str | None) -> bool | None:
-    """Whether a file is below the location that the text states as the checkpoint; None where it states none."""
+    """True if a file is below the location that the text states as the checkpoint; None where it states none."""
     if stated is None or problem.place == "sink_log":
         return None
     return f"{stated}/" in problem.path
@@ -307,7 +307,7 @@ def _first(patterns: Iterable[re.Pattern[str]], text: str) -> re.Match[str] | No
 
 
 def _groups(page: Page | None, message: str) -> dict[str, str]:
-    """What the texts of a page find in a message, whose condition has named the page already."""
+    """Facts that the texts of a page find in a message, whose condition has named the page already."""
     found = None if page is None else _first(page.texts, message)
     return {} if found is None else _said(found)
 
@@ -333,7 +333,7 @@ def _told(causes: tuple[Cause, ...], facts: Mapping[str, str]) -> tuple[Cause, .
 
 
 def _innermost(frames: Iterable[str], failure: Failure) -> str | None:
-    """Which of some frames is the innermost of the root cause that has one; ``Class`` alone is any method of it."""
+    """The innermost of some frames, of the root cause that has one; ``Class`` alone is any method of it."""
     wanted = frozenset(frames)
     for thrown in reversed(failure.chain):
         for frame in thrown.frames:

@@ -1,4 +1,4 @@
-"""What a message says of the checkpoint: its location, the query, a batch, a partition, offsets."""
+"""Facts in a message about the checkpoint: its location, the query, a batch, a partition, offsets."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ _PARTIAL = (_STATE_FILE, _QUERY_ID, _QUERY, _TOPIC, _RANGE, _BATCH, _VERSION)
 
 
 def facts_of(message: str) -> dict[str, str]:
-    """What is found in a message, by name; ``location`` is the checkpoint's."""
+    """Facts in a message, by name; ``location`` is the checkpoint's."""
     facts: dict[str, str] = {}
     message = plain_addresses(message)
     for pattern in _PARTIAL:
@@ -149,7 +149,7 @@ def cut(message: str, most: int, found: str = "") -> str:
 
 
 def same_query(one: str | None, other: str | None) -> bool:
-    """Whether two ids may be of one query: one is not known, or is the beginning of the other."""
+    """True if two ids may be of one query: one is not known, or is the beginning of the other."""
     if one is None or other is None:
         return True
     one, other = one.lower(), other.lower()

@@ -194,12 +194,12 @@ def reader_in(frames: Sequence[str], readers: Collection[str]) -> str | None:
 
 
 def reaches_spark(frames: Sequence[str]) -> bool:
-    """Whether a stack trace goes down to code of Spark: one that was cut off in a library tells nothing."""
+    """True if a stack trace goes down to code of Spark: one that was cut off in a library tells nothing."""
     return any(frame.startswith(_SYSTEMS) for frame in frames)
 
 
 def is_of_systems(frames: Sequence[str]) -> bool:
-    """Whether code of Spark threw, or called the library which did; what runs Python throws for it."""
+    """True if code of Spark threw, or called the library which did; what runs Python throws for it."""
     thrower = next(
         (frame for frame, owner in zip(frames, owners(tuple(frames)), strict=True) if owner != "library"), ""
     )
@@ -207,7 +207,7 @@ def is_of_systems(frames: Sequence[str]) -> bool:
 
 
 def is_within_function(frames: Sequence[str]) -> bool:
-    """Whether a function of the query, which Spark had called, has called what threw; of one thread."""
+    """True if a function of the query, which Spark had called, has called what threw; of one thread."""
     is_below_users = False
     for frame, owner in zip(frames, owners(tuple(frames)), strict=True):
         if frame.startswith(_ENDS_THREAD):
@@ -219,5 +219,5 @@ def is_within_function(frames: Sequence[str]) -> bool:
 
 
 def reads_other_state(frames: Sequence[str]) -> bool:
-    """Whether the reader of state as data threw."""
+    """True if the reader of state as data threw."""
     return any(frame.startswith(_READS_STATE) for frame in frames)

@@ -1,4 +1,4 @@
-"""What shows that a failure is about a checkpoint, and not about the code or the data of its query."""
+"""Sign that a failure is about a checkpoint, and not about the code or the data of its query."""
 
 from __future__ import annotations
 

@@ -56,12 +56,12 @@ class Dull:
         self._last = ""
 
     def learn(self, line: str) -> None:
-        """That nothing is known of an exception, as its line has it."""
+        """Remember that nothing is known of an exception, as its line has it."""
         if len(self._known) < MOST_DULL:
             self._known |= {_NUMBER.sub("0", line), ""}
 
     def has(self, line: str) -> bool:
-        """Whether a line is one of them."""
+        """True if a line is one of them."""
         if line == self._last:
             return True
         if not self._known or not line[:1].isalpha() or _NUMBER.sub("0", line.rstrip("\r\n")) not in self._known:
@@ -179,7 +179,7 @@ class _Reader:
 
     @property
     def is_in_prose(self) -> bool:
-        """Whether what is being read is a message alone, of no record and no exception."""
+        """True if the text being read is a message alone, of no record and no exception."""
         now = self._open
         return now is None or (now.level is None and not now.is_exception and not now.frames)
 
@@ -212,7 +212,7 @@ class _Reader:
             yield from self._go_on(number, line)
 
     def _is_of_trace(self, number: int, text: str) -> bool:
-        """Whether a line is part of a stack trace or blank, and is read."""
+        """True if a line is part of a stack trace or blank, and is read."""
         if frame := _FRAME.match(text):
             self._add_frame(number, frame[2], frame[1])
         elif frame := _CLASS_FRAME.match(text):
@@ -237,11 +237,11 @@ class _Reader:
         self._open, self._muted, self._chars = None, False, 0
 
     def forget_python(self) -> None:
-        """What is read next is no part of a traceback before it."""
+        """End the traceback before: the text read next is not part of it."""
         self._python, self._in_python = [], False
 
     def _tells(self) -> bool:
-        """Whether a record that says what goes well is the only sign of rows that are lost."""
+        """True if a record of something that goes well is the only sign of lost rows."""
         return self._open is not None and _DROPS.search(self._open.chain[0].message) is not None
 
     def _begin(self, number: int, line: LogLine, thrown: Thrown) -> Iterator[Failure]:

@@ -1,4 +1,4 @@
-"""What a storage says of a file of a checkpoint: that it is missing, refused, not renamed, damaged or there already.
+"""Words of a storage about a file of a checkpoint: that it is missing, refused, not renamed, damaged or there already.
 
 S3A, EMRFS, HDFS, ABFS, GCS and a local disk say it in words of their own; the path of the file tells what it is.
 """
@@ -73,14 +73,14 @@ _FILE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class StorageProblem:
-    """What is wrong with a file.
+    """Problem of a file.
 
     Args:
-        what: Which of the problems above.
-        place: What the file is: ``offsets``, ``commits``, ``sources``, ``source_files`` (of a connector), ``state`` or
+        what: One of the problems above.
+        place: Kind of the file: ``offsets``, ``commits``, ``sources``, ``source_files`` (of a connector), ``state`` or
             ``sink_log``.
         path: Of the file.
-        is_of_spark: Whether a name is one that Spark gives a file until it is whole. Another file may be of the data of
+        is_of_spark: True if a name is one that Spark gives a file until it is whole. Another file may be of the data of
             a query: users have ``exports/offsets/7`` as well, and a storage has the same words for it.
     """
 
@@ -91,7 +91,7 @@ class StorageProblem:
 
 
 def storage_problem(text: str) -> StorageProblem | None:
-    """What an exception, its class and its message, says of the first such file in it; None without a file or words."""
+    """Problem of the first such file in an exception, its class and its message; None without a file or words."""
     if "/" not in text or "[Errno " in text:  # of a file that Python has opened
         return None
     text = plain_addresses(text)

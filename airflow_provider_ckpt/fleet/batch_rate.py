@@ -43,7 +43,7 @@ def batch_rate(commits_ms: Iterable[int], until_ms: int, parts: int = PARTS) -> 
 
 
 def rate_from_dict(fields: Mapping[str, Any] | None) -> BatchRate | None:
-    """What :meth:`BatchRate.to_dict` wrote. Raises ValueError for anything else."""
+    """Parse the result of :meth:`BatchRate.to_dict`. Raises ValueError for anything else."""
     if fields is None:
         return None
     batches = fields.get("batches")

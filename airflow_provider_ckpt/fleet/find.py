@@ -218,7 +218,7 @@ def _seen(below: _Below) -> _Seen:
 
 
 def _leads_up(store: Store, name: str) -> bool:
-    """Whether a name is a link on a disk to a directory that it is in, which is searched already."""
+    """True if a name is a link on a disk to a directory that it is in, which is searched already."""
     return store.is_link(name) and store.is_within(store.child(name))
 
 

@@ -1,4 +1,4 @@
-"""What Spark will do at the next restart, said before it does it."""
+"""Forecast of what Spark will do at the next restart."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Forecast:
 
     @property
     def found(self) -> str:
-        """What the findings alone say: ``block`` with an error, ``warn`` with a warning, else ``pass``."""
+        """Decision by the findings alone: ``block`` with an error, ``warn`` with a warning, else ``pass``."""
         severities = {finding.severity for finding in self.findings}
         if self.spark_error or "error" in severities:
             return "block"
@@ -87,12 +87,12 @@ class Forecast:
         return "warn" if self.unknown and self.found == "pass" else self.found
 
     def closes(self, fail_on: str) -> bool:
-        """Whether a gate closes: on ``block`` in any case, on ``warn`` when that is what it is to fail on."""
+        """True if a gate closes: on ``block`` in any case, on ``warn`` when it is to fail on that."""
         return self.decision in ("block", fail_on)
 
     @property
     def sentence(self) -> str:
-        """What Spark will do, or why it must not be let to, for people."""
+        """Sentence for people: what Spark will do, or why it must not be started."""
         errors = [finding for finding in self.findings if finding.severity == "error"]
         if self.resumes_at_batch is None and not self.spark_error:
             why = f": {errors[0].message.rstrip('.')}" if errors else ""
@@ -139,9 +139,9 @@ def forecast(
 
     Args:
         view: The checkpoint.
-        deploy: What is deployed on it.
-        lost: What its sources have said, when they were asked; Spark asks them after everything else.
-        batches: What it reads next, when its sources were asked.
+        deploy: The deploy on it.
+        lost: Answers of its sources, when they were asked; Spark asks them after everything else.
+        batches: Ranges that it reads next, when its sources were asked.
     """
     met = list(dict.fromkeys([*start(view, deploy), *named(lost.findings if lost else (), deploy.spark_version)]))
     error = next((finding.spark_error for finding in met if finding.spark_error), None)
@@ -230,7 +230,7 @@ def _conf_finding(conf: ConfOutcome, view: CheckpointView, deploy: DeploySpec) -
 
 
 def _remedy(conf: ConfOutcome, view: CheckpointView, deploy: DeploySpec) -> Remedy:
-    """What to do about a conf that will be ignored; Spark can repartition state of RocksDB, later versions alone."""
+    """Remedy for a conf that will be ignored; only later versions of Spark can repartition state of RocksDB."""
     otherwise = f"deploy with {conf.key}={conf.effective}, or start the query with a new checkpoint location."
     entry = newest_entry(view)
     if conf.key == SOURCE_EVOLUTION and deploy.switches_on(SOURCE_EVOLUTION) and entry is not None:

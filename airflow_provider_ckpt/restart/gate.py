@@ -34,7 +34,7 @@ def forecast_restart(
 
     Args:
         store: The checkpoint.
-        deploy: What is about to be deployed.
+        deploy: The coming deploy.
         open_store: Opens the locations of the sink and of tables that are read.
         quick: Read only the two logs; state, source logs and checksum files are then not judged.
         kafka_config: Of the client that asks the brokers of the declared Kafka sources.

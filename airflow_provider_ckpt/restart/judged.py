@@ -1,4 +1,4 @@
-"""What a forecast cannot judge: what could stop Spark or lose data, and was neither declared nor read.
+"""Names of what a forecast cannot judge: it could stop Spark or lose data, and was neither declared nor read.
 
 The names are part of the JSON that the gate gives. ``docs/rules.md`` says what to do about each.
 """
@@ -31,7 +31,7 @@ OPERATOR_COUNT = "number of operators"
 
 
 def not_read(view: CheckpointView) -> tuple[str, ...]:
-    """What of the checkpoint was not read."""
+    """Names of the parts of the checkpoint that were not read."""
     partitions = (f"partitions of {problem.partition(':')[0]}" for problem in view.unjudged)
     tables = (STATE_TABLES,) if view.unread_tables else ()
     closed = (UNOPENED,) if is_closed(view) else ()
@@ -51,7 +51,7 @@ def _may_be_altered(view: CheckpointView) -> bool:
 
 
 def not_checked(view: CheckpointView) -> tuple[str, ...]:
-    """What a check does not judge: what was not read, and whether the last operators are lost as a whole.
+    """Names of what a check does not judge: unread parts, and a possible loss of the last operators as a whole.
 
     Only the commits of state checkpoint format 2 name all operators.
     """
@@ -62,7 +62,7 @@ def not_checked(view: CheckpointView) -> tuple[str, ...]:
 
 
 def not_judged(view: CheckpointView, deploy: DeploySpec) -> tuple[str, ...]:
-    """What was not judged, in the order in which a person would declare or read it."""
+    """Names of what was not judged, in the order in which a person would declare or read it."""
     classes = (f"{CLASS} {name}" for name in classes_to_find(view, deploy))
     unread = not_read(view)
     foreign = (STATE,) if has_foreign_state(view, deploy) and STATE not in unread else ()
@@ -89,7 +89,7 @@ def _undeclared(view: CheckpointView, deploy: DeploySpec) -> Iterator[str]:
 
 
 def _may_have_state(view: CheckpointView, deploy: DeploySpec) -> bool:
-    """Whether the query may be stateful, as far as what was read tells; a state directory can be lost as a whole."""
+    """True if the query may be stateful, judged by what was read; a state directory can be lost as a whole."""
     if view.stateful or any(state.missing_state_directory(view)):
         return True
     commit = newest_commit(view)

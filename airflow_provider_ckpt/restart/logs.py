@@ -145,7 +145,7 @@ def entry_before_newest(view: CheckpointView, deploy: DeploySpec) -> Iterator[Fi
 
 
 def _missing_before(view: CheckpointView, deploy: DeploySpec) -> str:
-    """What a Spark stops with where the entry before the newest one is missing."""
+    """Error of Spark where the entry before the newest one is missing."""
     requires = view.in_flight is not None and deploy.spark_version >= _REQUIRES_SINCE
     return log_gaps.MISSING_BEFORE_PLANNED if requires else log_gaps.MISSING_BEFORE_COMMITTED
 
@@ -181,7 +181,7 @@ _READS_ONE = frozenset({"kafka", "rate", "rate-micro-batch", "socket", "iceberg"
 
 
 def _reads_before(view: CheckpointView, deploy: DeploySpec) -> bool:
-    """Whether a source reads the offset before the newest one: where the batch in flight began, or an older source."""
+    """True if a source reads the offset before the newest one: where the batch in flight began, or an older source."""
     newest = newest_entry(view)
     has_all = newest is not None and all(offset is not None for _, offset in newest.offsets)
     return view.in_flight is not None or not has_all or not {*(deploy.source_kinds or {}).values()} <= _READS_ONE
@@ -245,7 +245,7 @@ def _other_spark(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
 
 
 def logs_agree(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
-    """Which batch is next, and can it be?"""
+    """Findings on the next batch and on obstacles to it."""
     yield from log_gaps.repeated_entry(view)
     yield from sources.void_offsets(view)
     yield from sources.kinesis_goes_back(view)
@@ -277,7 +277,7 @@ def _state_first(view: CheckpointView, finding: Finding) -> Finding:
 
 
 def _has_state_of(view: CheckpointView, commit: CommitMetadata) -> bool:
-    """Whether the ids of a commit are those of the state that the newest planned batch goes on from."""
+    """True if the ids of a commit are those of the state that the newest planned batch goes on from."""
     ids = {name for stores in (commit.state_unique_ids or {}).values() for names in stores for name in names}
     places = (layout.parse(name) for name in view.names_below(layout.STATE))
     loaded = [place for place in places if isinstance(place, layout.StateFile) and place.version == view.latest_planned]
@@ -304,7 +304,7 @@ def _obstacles(view: CheckpointView) -> Iterator[Finding]:
 
 
 def _damaged(view: CheckpointView, name: str) -> Iterator[Finding]:
-    """What is wrong with a file that is read at a restart."""
+    """Findings on a file that is read at a restart."""
     if name in view.damaged:
         yield logs.damaged_entry(view, name, stops=name in logs.read_at_restart(view))
 

@@ -137,7 +137,7 @@ def stateful_operators(view: CheckpointView, deploy: DeploySpec) -> Iterator[Fin
 
 
 def _error_without_state(view: CheckpointView) -> str:
-    """What Spark stops with; it takes a directory in which there is anything for one with state."""
+    """Error with which Spark stops; it accepts any directory that is not empty as one with state."""
     if not any(view.names_below(layout.STATE)):
         return "STREAMING_STATEFUL_OPERATOR_MISSING_STATE_DIRECTORY"
     is_rocksdb = "RocksDB" in ((logged_confs(view) or {}).get(STATE_PROVIDER) or "")
@@ -244,7 +244,7 @@ def _load(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
 
 
 def _may_be_skipped(view: CheckpointView, deploy: DeploySpec) -> bool:
-    """Whether the sink holds the batch in flight, or nobody knows: its state is then not written again."""
+    """True if the sink holds the batch in flight, or may hold it: its state is then not written again."""
     if view.sink is not None or view.marker is not None:
         held = (view.sink.latest if view.sink is not None else None, view.marker.last_batch if view.marker else None)
         return any(batch is not None and batch >= view.next_batch for batch in held)

@@ -39,7 +39,7 @@ def read_file_sink(store: Store, *, deep: bool = False, each: bool = False) -> S
 
 
 def read_trimmed(store: Store, batch_id: int) -> SinkLog:
-    """See the log, and read what readers of the table will read once every batch after one is removed from it.
+    """Read the log, and the files that readers of the table will read once every batch after one is removed from it.
 
     Removing a compacted entry makes the entries live again that it was made from, which nobody has read since.
     """

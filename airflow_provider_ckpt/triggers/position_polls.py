@@ -156,7 +156,7 @@ class LagPoll:
         queries: The queries.
         most: Most unread data of each source, in its unit; None for any number.
         max_age: Greatest age of the oldest unread data, as a duration is spelled; None for any age.
-        source_options: Options that the query sets for its Kafka sources, for the forecast of the next batch.
+        source_options: Options of the query's Kafka sources, for the forecast of the next batch.
         trigger: Its trigger; None when it is not given.
     """
 

@@ -1,4 +1,4 @@
-"""What a change has done."""
+"""Result of a change."""
 
 from __future__ import annotations
 

@@ -18,12 +18,12 @@ from airflow_provider_ckpt.times import time_text
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What somebody says of a change beside its target; what is not said does not differ from anything.
+    """Arguments of a change besides its target; an absent one agrees with everything.
 
     Args:
         sink: The sink of the query.
         trigger: Its trigger.
-        trims: Whether the log of a file sink is to be trimmed.
+        trims: True if the log of a file sink is to be trimmed.
     """
 
     sink: Sink | None = None
@@ -39,7 +39,7 @@ def find_interrupted(
     Its ``completes`` says so.
 
     Raises:
-        PlanError: What is said of it now is not what its plan was judged with; the error has the words of both.
+        PlanError: Its arguments of now are not those that its plan was judged with; the error has the words of both.
         StalePlanError: It has closed the checkpoint and cannot be completed any more as things are.
     """
     changes = journal.history(stores.checkpoint, stores.undo)
@@ -85,7 +85,7 @@ def _require_same(plan: Plan, stores: Stores, said: Said) -> None:
 
 
 def _differences(plan: Plan, stores: Stores, said: Said) -> Iterator[tuple[str, str]]:
-    """What was said when a plan was made and what is said now, where that differs."""
+    """Arguments at the making of a plan and arguments of now, where they differ."""
     sink = stores.declared(said.sink)
     name = sink.at(stores.sink if sink.directory else None).name
     sinks = {item.sink for item in plan.effects}

@@ -155,7 +155,7 @@ def _marker_of(done: Plan, seen: Seen) -> SinkMarker | None:
 
 
 def _goes_further(before: journal.Record, record: journal.Record) -> str:
-    """What somebody has to know first who types ``ckpt undo`` once more, and may not have seen that it was done."""
+    """Notice for somebody who types ``ckpt undo`` once more, and may not have seen that it was done."""
     by = f" by {before.by}" if before.by else ""
     when = "" if before.done_at_ms is None else f" at {time_text(before.done_at_ms)}"
     return (
@@ -194,7 +194,7 @@ def _trim_afterwards(undo: Undo, sink: str, effect: Effect) -> str:
 
 
 def _judge_undo(record: journal.Record, seen: Seen, undo: Undo, trigger: str) -> SinkEffect:
-    """What an undo does to the sink, where it can be read."""
+    """Effect of an undo on the sink, where it can be read."""
     done, stores, sink = record.plan, seen.stores, seen.stores.declared(seen.said.sink)
     if sink.directory and stores.sink is None:
         return SinkEffect(

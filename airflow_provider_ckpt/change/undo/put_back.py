@@ -34,11 +34,11 @@ class Executor(InPlace):
         stage.verify_saved(copies, self._undone, tick)
 
     def source_of(self, copy: Copy) -> tuple[Store, str]:
-        """What was saved."""
+        """The saved object."""
         return self._undone.child(journal.SAVED_OBJECTS), copy.source
 
     def attributes_of(self, copy: Copy) -> Attributes | None:
-        """What it had before the change."""
+        """Attributes that the object had before the change."""
         return self._attributes_at(copy.spot)
 
     def _attributes_at(self, spot: Spot) -> Attributes | None:

@@ -62,7 +62,7 @@ class _Run:
 
 
 def nothing() -> None:
-    """What is required by default."""
+    """Require nothing, which is the default."""
 
 
 def put_fence(
@@ -82,7 +82,7 @@ def put_fence(
     Args:
         stores: Where.
         by: Who does it, for ``ckpt history``: a task of a DAG run, or user and host.
-        asked: What was asked for, as for :func:`~airflow_provider_ckpt.change.apply.apply`.
+        asked: The request, as for :func:`~airflow_provider_ckpt.change.apply.apply`.
         trigger: The trigger of the query; ``realTime`` and ``continuous`` cannot be fenced.
         wait_s: Seconds to wait for the commit of the batch in flight.
         settle_s: Seconds after which the entry is read again; None for what the storage needs.
@@ -140,7 +140,7 @@ def _put(run: _Run, plan: Plan) -> bool:
 
 
 def _is_left(run: _Run, plan: Plan) -> bool:
-    """Whether the entry is there when a query that had found its name free has had the time to take it."""
+    """True if the entry is still there after a query that had found its name free has had the time to take it."""
     time.sleep(run.settle_s)
     if holds(run.stores.checkpoint, plan):
         return True
@@ -181,7 +181,7 @@ def _own(run: _Run, plan: Plan) -> StoredObject | None:
 
 
 def _is_committed_in_time(run: _Run, plan: Plan) -> bool:
-    """Whether the batch in flight is committed before the time is up; also when the entry is gone by then."""
+    """True if the batch in flight is committed before the time is up; also when the entry is gone by then."""
     commit, until = layout.commit_entry(plan.batch_id), time.monotonic() + run.wait_s
     while run.stores.checkpoint.stat(commit) is None:
         if time.monotonic() >= until:

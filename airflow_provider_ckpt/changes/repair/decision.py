@@ -1,4 +1,4 @@
-"""What a person has decided about batches whose files cannot be proven: which files they get, or that they get none."""
+"""Decisions of a person about batches whose files cannot be proven: the files that they get, or none."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Decisions:
 
     @property
     def text(self) -> str:
-        """What a plan keeps of them; empty without any."""
+        """The decisions as a plan keeps them; empty without any."""
         if self == Decisions():
             return ""
         adopted = {str(batch): list(names) for batch, names in sorted(self.adopted.items())}

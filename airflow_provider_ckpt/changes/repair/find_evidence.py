@@ -51,7 +51,7 @@ class Gathering:
     fork: Fork | None = None
 
     def evidence(self, unknown: Sequence[Span], decisions: Decisions) -> Evidence:
-        """What is known of batches that no entry tells of."""
+        """Evidence on batches that have no entry."""
         if not unknown:
             return Evidence(BatchTimes(), (), decisions=decisions)
         times = self._times(unknown)

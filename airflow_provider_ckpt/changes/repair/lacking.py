@@ -13,7 +13,7 @@ from airflow_provider_ckpt.untrusted.spans import Span, missing_spans
 
 @dataclass(frozen=True, slots=True)
 class LogContents:
-    """What is left of a log.
+    """Remaining contents of a log.
 
     Args:
         log: Its listing.
@@ -42,7 +42,7 @@ class Lacking:
     """The log as it is, as it has to be, and what is known beside it.
 
     Args:
-        contents: What is left of it.
+        contents: Its remaining contents.
         shape: As it has to be.
         copied: Entries of a copy that it lacks, by name.
         outdated: Names of earlier compacted entries that nobody reads, by which Spark would take a wrong interval.
@@ -74,7 +74,9 @@ class Lacking:
         return list(missing_spans(known, first, self.shape.newest))
 
     def up_to(self, batch_id: int, own: Mapping[int, Iterable[SinkFileStatus]]) -> Iterable[SinkFileStatus]:
-        """What a compacted entry holds: the compacted one before it, and all batches since; ``own`` tells of those."""
+        """Files of a compacted entry: those of the compacted one before it, and of all batches since, which ``own``
+        tells.
+        """
         yield from self.contents.base
         added = {**{batch: list(files) for batch, files in self.contents.singles.items()}, **own}
         for batch in sorted(batch for batch in added if batch <= batch_id):

@@ -51,7 +51,7 @@ def make_repair(stores: Stores, sink: Sink, decisions: Decisions | None = None) 
     Args:
         stores: Where; ``stores.backups`` is a copy of the output directory or of its ``_spark_metadata``, if given.
         sink: The sink of the query.
-        decisions: What a person has decided about batches whose files cannot be proven.
+        decisions: Decisions of a person about batches whose files cannot be proven.
 
     Raises:
         PlanError: It is refused; the error says why.
@@ -261,7 +261,7 @@ def _one_by_one(unknown: Sequence[Span], view: CheckpointView, evidence: Evidenc
 
 
 def _shares(unknown: Sequence[Span], evidence: Evidence, sink: Store, view: CheckpointView) -> list[Share]:
-    """What each batch gets that no entry tells of. Raises PlanError where it is neither proven nor decided."""
+    """Share of each batch that has no entry. Raises PlanError where it is neither proven nor decided."""
     spans = list(islice(_one_by_one(unknown, view, evidence), MOST_BATCHES + 1))
     if len(spans) > MOST_BATCHES:
         raise too_many(sink.location)

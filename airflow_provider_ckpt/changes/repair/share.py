@@ -1,4 +1,4 @@
-"""Which data files a batch has added to the table, when the entry that named them is lost, and whether that is proven.
+"""Data files that a batch has added to the table, when the entry that named them is lost, and the proof of that.
 
 All files of the attempt that was committed were written while the batch ran. An attempt that was killed before it may
 have left files as well, whose rows would come twice. Of a task that both attempts ran, the later file is taken. That is
@@ -27,12 +27,12 @@ OUTLIVED_MS = 10 * 60_000
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What a batch, or all batches of a span together, get in the log.
+    """Share of a batch, or of all batches of a span together, in the log.
 
     Args:
         span: The batches.
         files: Their data files, in the order of their names.
-        effect: What that does to the rows of the table.
+        effect: Effect of that on the rows of the table.
         reason: Why, with the batch as its subject.
     """
 
@@ -116,11 +116,11 @@ def orphans_of(
 
 
 def share_of(span: Span, evidence: Evidence) -> Share | Doubt:
-    """What batches get: as it was decided, or else as it is proven. Raises PlanError for a file that is none of them.
+    """Share of batches: as it was decided, or else as it is proven. Raises PlanError for a file that is none of them.
 
     Args:
         span: A batch; or all those before the first whose times the checkpoint still has.
-        evidence: What is known.
+        evidence: The evidence on them.
     """
     proven = _by_times(span, evidence)
     if span.last in evidence.decisions.emptied:
@@ -208,7 +208,9 @@ def _proven(span: Span, mine: Sequence[DataFile], evidence: Evidence) -> Share:
 
 
 def _is_sure(files: Sequence[DataFile], *, partitioned: bool) -> bool:
-    """Whether all files are of the attempt that was committed; a partitioned table has no file that each writes."""
+    """True if all files are of the attempt that was committed; a partitioned table has no file that each attempt
+    writes.
+    """
     first = next((file for file in files if file.role == _FIRST), None)
     if partitioned or first is None:
         return False

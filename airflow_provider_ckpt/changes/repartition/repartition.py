@@ -38,14 +38,14 @@ class Executor(InPlace):
         return super().plan_again()
 
     def lay_ready(self, copies: Sequence[Copy], tick: Tick, *, resuming: bool) -> None:
-        """See that there is a Spark, and that the confs fit."""
+        """Require that there is a Spark, and that the confs fit."""
         require_spark(self.plan.location)
         if self.plan.partitions:
             self._request(self._seen(), self.plan.partitions)
 
     @property
     def ways_out(self) -> str:
-        """What was there before comes back."""
+        """Command that puts everything back."""
         return f"`{self.stores.undo_command}` puts back what was there before"
 
     def repartition(self, step: Repartition) -> None:

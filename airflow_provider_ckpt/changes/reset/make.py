@@ -59,19 +59,19 @@ def make_reset(
 
     Args:
         stores: Where.
-        source_id: Which source: its position in the query, or its name.
+        source_id: The source: its position in the query, or its name.
         aim: Where to.
         sink: The sink of the query; a file sink when ``stores.sink`` is given and nothing else is said.
         state_sees_rows_again: The user's word that a query with state may read again what its state has counted.
         trigger: The trigger of the query as a deploy file says it; ``realTime`` changes what is sure of the sink.
         fenced: Require the fence that is there (``ckpt fence``) in place of the word that the query is stopped.
-        asks_anew: Whether who asks now is another one than who has made a change, as its record says it, and so wants
+        asks_anew: True if who asks now is another one than who has made a change, as its record says it, and so wants
             the same relative move once more.
 
     Raises:
         PlanError: It is refused; the error says why.
         CheckpointMovedError: The query is running, and removes what was just listed.
-        StoreError: What the source reads from cannot be asked, or is not what the query reads.
+        StoreError: The place that the source reads from cannot be asked, or is not what the query reads.
     """
     require_flag("state_sees_rows_again", state_sees_rows_again)
     require_flag("fenced", fenced)
@@ -120,12 +120,12 @@ class Reset(_Moving):
 
     @property
     def text(self) -> str:
-        """In words."""
+        """The operators in words."""
         return f"Source {self.source_id} goes to {self.aim.text}."
 
     @property
     def digest(self) -> str:
-        """What a plan keeps of it."""
+        """Digest of the request that a plan keeps."""
         return hashlib.sha256(json.dumps([self.source_id, self.aim.key]).encode()).hexdigest()[:16]
 
     def is_met_by(self, plan: Plan) -> bool:
@@ -312,5 +312,5 @@ def _effects(seen: Seen, moves: Sequence[Move], *, real_time: bool, fenced: bool
 
 
 def _texts(moves: Sequence[Move]) -> tuple[list[str], list[str], list[str]]:
-    """What is read again, what is left out, and what is perhaps read again, source by source."""
+    """Data read again, data left out, and data perhaps read again, source by source."""
     return [move.again for move in moves], [move.left_out for move in moves], [move.perhaps for move in moves]

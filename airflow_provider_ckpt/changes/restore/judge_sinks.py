@@ -1,4 +1,4 @@
-"""What a restore does to the sinks of the query, judged by what they remember."""
+"""Effect of a restore on the sinks of the query, judged by their memory."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def fork_id(backup: Manifest, target: Store) -> str:
 
 
 def what_is_written(plan: Plan) -> tuple[Any, ...]:
-    """What a plan does, and what it says of sinks."""
+    """Steps of a plan, and its effects on sinks."""
     return plan.actions, plan.source, plan.batch_id, [(item.sink, item.effect) for item in plan.effects]
 
 
@@ -67,7 +67,7 @@ def make_restore(
 
     Args:
         root: Location of the backup root.
-        backup: Which one.
+        backup: The backup.
         target: Where to.
         new_query_id: A fork gets an id of its own; None moves the query with its id.
         path_rules: Absolute paths that change inside the checkpoint, beside those to its own schema files.

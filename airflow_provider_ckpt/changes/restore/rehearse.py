@@ -67,7 +67,7 @@ def rehearse(
 
     Args:
         root: Location of the backup root.
-        backup: Which one.
+        backup: The backup.
         scratch: Where to restore to, below which a directory of its own is made and removed; else a temporary one.
         confs: For the Spark session, such as what it needs to reach the scratch place.
 
@@ -154,7 +154,7 @@ def _refused(
 
 
 def _require_same_logs(root: Store, backup: Manifest, view: CheckpointView, logs: Mapping[str, Any]) -> None:
-    """What Spark takes for the newest entries must be what this package takes for them."""
+    """Require that Spark and this package agree on the newest entries."""
     for log, newest in logs.items():
         ours = (view.latest_planned, view.entries.get(f"{log}/{backup.batch_id}"))
         theirs = (newest[0], codec.decode(f"{log}/{newest[0]}", newest[1].encode())) if newest else (None, None)

@@ -1,4 +1,4 @@
-"""See that nothing at the location of a restore is overwritten."""
+"""Requires that nothing at the location of a restore is overwritten."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _UNFINISHED = re.compile(r"\.(.+)\.[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.
 
 
 def require_empty(plan: Plan, target: Store, there: Mapping[str, StoredObject]) -> None:
-    """See that a location is empty, or holds nothing but what an earlier run of this very restore wrote.
+    """Require that a location is empty, or holds nothing but what an earlier run of this very restore wrote.
 
     Args:
         plan: The restore.
@@ -44,7 +44,7 @@ def require_empty(plan: Plan, target: Store, there: Mapping[str, StoredObject]) 
 
 
 def _is_what(action: Action, stored: StoredObject, target: Store) -> bool:
-    """Whether an object is what a restore writes. One that goes meanwhile is of somebody else: nothing here goes."""
+    """True if an object is one that a restore writes. One that vanishes meanwhile is not: nothing here deletes."""
     try:
         return (stored.size, action.sha256) == target.sha256(stored.name)
     except ObjectNotFoundError:

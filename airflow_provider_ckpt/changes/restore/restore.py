@@ -134,7 +134,7 @@ def restore(
 
 
 def _require_first(plan: Plan, target: Store, record: Store) -> None:
-    """Of several that begin the same restore at once, none goes on that sees another one."""
+    """Stop if another one begins the same restore at once."""
     own = what_is_written(plan)
     other = find_written(target, lambda item: item.plan_id != plan.plan_id and what_is_written(item) == own)
     if other is not None and other.by and other.state != "applied":

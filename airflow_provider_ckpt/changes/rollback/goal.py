@@ -39,11 +39,11 @@ class RollbackTarget:
 
     @abstractmethod
     def admits(self, batch_id: int, entry: OffsetSeq, later: OffsetSeq | None = None) -> bool:
-        """Whether a batch, with its offset log entry and that of the batch right after it, is not past the target."""
+        """True if a batch, with its offset log entry and that of the batch right after it, is not past the target."""
 
     @abstractmethod
     def describe(self) -> str:
-        """What a batch that is admitted did, to go after ``a batch that``."""
+        """Property of a batch that is admitted, to go after ``a batch that``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +60,11 @@ class ToBatch(RollbackTarget):
             )
 
     def admits(self, batch_id: int, entry: OffsetSeq, later: OffsetSeq | None = None) -> bool:
-        """See :class:`RollbackTarget`."""
+        """True if the batch ran with at most the watermark."""
         return batch_id <= self.batch_id
 
     def describe(self) -> str:
-        """See :class:`RollbackTarget`."""
+        """Name the offsets."""
         return f"is {self.batch_id} or older"
 
 
@@ -75,11 +75,11 @@ class ToTimestamp(RollbackTarget):
     timestamp_ms: int
 
     def admits(self, batch_id: int, entry: OffsetSeq, later: OffsetSeq | None = None) -> bool:
-        """See :class:`RollbackTarget`."""
+        """True if the batch ran with at most the watermark."""
         return entry.metadata is not None and 0 < entry.metadata.batch_timestamp_ms <= self.timestamp_ms
 
     def describe(self) -> str:
-        """See :class:`RollbackTarget`."""
+        """Name the offsets."""
         return f"began at or before {time_text(self.timestamp_ms)}"
 
 
@@ -90,11 +90,11 @@ class ToWatermark(RollbackTarget):
     watermark_ms: int
 
     def admits(self, batch_id: int, entry: OffsetSeq, later: OffsetSeq | None = None) -> bool:
-        """See :class:`RollbackTarget`."""
+        """True if the batch ran with at most the watermark."""
         return entry.metadata is not None and entry.metadata.batch_watermark_ms <= self.watermark_ms
 
     def describe(self) -> str:
-        """See :class:`RollbackTarget`."""
+        """Name the offsets."""
         return f"ran with a watermark of at most {time_text(self.watermark_ms)}"
 
 
@@ -112,7 +112,7 @@ class ToOffsets(RollbackTarget):
     source_types: Mapping[str, str] = field(default_factory=dict)
 
     def admits(self, batch_id: int, entry: OffsetSeq, later: OffsetSeq | None = None) -> bool:
-        """See :class:`RollbackTarget`. Raises CheckpointError when offsets cannot be compared."""
+        """True if the batch is not past the offsets. Raises CheckpointError when offsets cannot be compared."""
         return not any(self._is_past(entry, later, source_id, text) for source_id, text in self.offsets.items())
 
     def _is_past(self, entry: OffsetSeq, later: OffsetSeq | None, source_id: str, text: str) -> bool:
@@ -136,7 +136,7 @@ class ToOffsets(RollbackTarget):
             raise CheckpointError(f"offsets of source {source_id} cannot be ordered: {error}") from error
 
     def describe(self) -> str:
-        """See :class:`RollbackTarget`."""
+        """Name the offsets."""
         wanted = ", ".join(f"source {source_id} {text}" for source_id, text in self.offsets.items())
         return f"has not read beyond {wanted}"
 
@@ -147,7 +147,7 @@ class ToBackup:
 
     Args:
         root: Location of the backup root.
-        backup_id: Which backup, or ``latest``.
+        backup_id: The backup, or ``latest``.
     """
 
     root: str
@@ -207,7 +207,7 @@ def notes_of(
 
 
 def facts_of(entry: OffsetSeq) -> str:
-    """When a batch began and with which watermark."""
+    """Begin of a batch, and its watermark."""
     if entry.metadata is None:
         return "began at a time that its entry does not say"
     watermark = entry.metadata.batch_watermark_ms
@@ -216,7 +216,7 @@ def facts_of(entry: OffsetSeq) -> str:
 
 
 def committed_later(target: RollbackTarget, batch_id: int, view: CheckpointView) -> tuple[str, ...]:
-    """That the batch was in flight at the time asked for: it began before and was committed after, by its file."""
+    """Note that the batch was in flight at the time asked for: it began before and was committed after, by its file."""
     stored = view.objects.get(layout.commit_entry(batch_id))
     if not isinstance(target, ToTimestamp) or stored is None or stored.modified_ms is None:
         return ()

@@ -1,4 +1,4 @@
-"""What becomes of the sink, and of the input, when a checkpoint goes back to a batch: both are read."""
+"""Effects on the sink, and on the input, when a checkpoint goes back to a batch: both are read."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _log_to_trim(stores: Stores, sink: Sink | None, batch_id: int) -> SinkLog:
 
 
 def inputs_after(checkpoint: Store, view: CheckpointView, batch_id: int) -> Inputs:
-    """Whether the files that file sources read after a batch are there to be read again."""
+    """Find the files that file sources read after a batch, and that are to be read again."""
     names = [name for name in logs_after(view, batch_id) if name not in view.entries]
     logs = read_text_logs(checkpoint, view, names, checkpoint.head, checkpoint.chunks)
     return find_inputs(checkpoint, files_after(logs, batch_id))

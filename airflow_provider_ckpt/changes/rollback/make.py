@@ -88,7 +88,7 @@ def make_rollback(
         target: A batch id, or another goal (``changes/rollback/goal.py``); ``stores.backups`` is the root of
             a backup that is one.
         trim_sink_log: Remove the dropped batches from the file sink's log as well.
-        sink: What ``stores.sink`` is, or a sink that has no place; a file sink when nothing says otherwise.
+        sink: The sink at ``stores.sink``, or a sink that has no place; a file sink when nothing says otherwise.
         sources: Declared types by source id, to count what will be read again.
         trigger: The trigger of the query as a deploy file says it; ``realTime`` changes what is sure of the sink.
         fenced: Require the fence that is there (``ckpt fence``) in place of the word that the query is stopped.
@@ -264,7 +264,7 @@ class Executor(InPlace):
 
     @property
     def ways_out(self) -> str:
-        """What was there before comes back, or only what the query has written goes."""
+        """Commands that put everything back, or drop only what the query has written."""
         place, batch_id = shlex.quote(self.plan.location), self.plan.batch_id
         return (
             f"run `{self.stores.undo_command}` to put the removed files back, or "
@@ -316,7 +316,7 @@ def coming_from(root: Store, checkpoint: Store) -> SourceOf:
 
 
 def _otherwise(checkpoint: Store) -> str:
-    """What helps where a batch would not do."""
+    """Remedy where a batch cannot be the target."""
     return (
         "Choose another batch, or take the file from a backup: ckpt rollback "
         f"{shlex.quote(checkpoint.location)} --to-backup ROOT/ID."

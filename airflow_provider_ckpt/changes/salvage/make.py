@@ -61,7 +61,7 @@ def make_salvage(
     Args:
         stores: Where; in ``stores.backups`` files are searched for that the checkpoint lacks.
         trim_sink_log: Remove the batches that are given up from the file sink's log as well.
-        sink: What ``stores.sink`` is, or a sink that has no place; a file sink when nothing says otherwise.
+        sink: The sink at ``stores.sink``, or a sink that has no place; a file sink when nothing says otherwise.
         trigger: The trigger of the query as a deploy file says it.
 
     Raises:
@@ -127,7 +127,7 @@ class Executor(InPlace):
 
     @property
     def ways_out(self) -> str:
-        """What was there before comes back, or the plan is made anew."""
+        """Commands that put everything back, or make the plan anew."""
         place = quote(self.plan.location)
         return (
             f"run `{self.stores.undo_command}` to put everything back as it was, or `ckpt salvage {place}` to salvage "
@@ -177,7 +177,7 @@ class _Salvage:
     # --- ways ------------------------------------------------------------------------------------------------------
 
     def _ways(self, wanted: Candidate) -> Iterator[_Way]:
-        """What is tried for a batch: the simplest way first, and of the backups the one that is nearest."""
+        """Yield the ways to try for a batch: the simplest way first, and of the backups the nearest one."""
         if layout.offset_entry(wanted.last) not in self._known:  # which is not in its place
             yield _Way(Ways())
         own = self._temporaries

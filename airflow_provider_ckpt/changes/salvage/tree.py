@@ -31,18 +31,18 @@ _EACH_COUNTS = (
 
 @dataclass(slots=True)
 class Tree:
-    """What a salvage to a batch would leave.
+    """Checkpoint that a salvage to a batch would leave.
 
     Args:
         view: The whole checkpoint as it is, with every text file of it read.
         batch_id: The newest committed batch that is kept.
         last: The newest planned batch that is kept: that one, or the batch in flight after it.
-        keeps_state: Whether state of the batch in flight stays, as it does after a crash of the query.
-        pieces: What is put there, by name.
+        keeps_state: True if state of the batch in flight stays, as it does after a crash of the query.
+        pieces: Objects that are put there, by name.
         broken: Own files that are not whole, by name, and why; they count as missing.
-        passed: Zips of state checkpoint format 2 that are not whole and stay: beside one is a changelog that says what
-            came before it.
-        refused: Names whose pieces would not help: what they need is not whole.
+        passed: Zips of state checkpoint format 2 that are not whole and stay: a changelog beside each names the files
+            before it.
+        refused: Names whose pieces would not help: the files that they need are not whole.
         stale: Checksum files that are damaged themselves, of files that are whole.
     """
 
@@ -81,11 +81,11 @@ class Tree:
         )
 
     def own(self, name: str) -> bool:
-        """Whether the checkpoint has a file that stays and counts."""
+        """True if the checkpoint has a file that stays and counts."""
         return name in self.view.objects and name not in self.broken and name not in self.pieces
 
     def is_past(self, name: str) -> bool:
-        """Whether a file is of a batch that goes."""
+        """True if a file is of a batch that goes."""
         batch, place = batch_of(name), layout.parse(main_name(name))
         if batch is None or isinstance(place, layout.SinkLogEntry):
             return False
@@ -153,7 +153,7 @@ class Tree:
 
 
 def stands_in_the_way(folder: str, batch_id: int) -> bool:
-    """Whether a directory has the name of a file that Spark searches for, or writes after a batch."""
+    """True if a directory has the name of a file that Spark searches for, or writes after a batch."""
     if isinstance(layout.parse(folder), _EACH_COUNTS):
         return True
     batch = batch_of(folder)
@@ -165,7 +165,7 @@ class Assembled:
     """A batch that can be put together.
 
     Args:
-        tree: What stays and what comes.
+        tree: The files that stay and the files that come.
         after: The checkpoint that it makes.
         chosen: The files that a restart after the batch needs of it.
     """
@@ -176,5 +176,5 @@ class Assembled:
 
     @property
     def pieces(self) -> tuple[Piece, ...]:
-        """What is put there, in the order of names."""
+        """Objects that are put there, in the order of names."""
         return tuple(self.tree.pieces[name] for name in sorted(self.tree.pieces))

@@ -57,7 +57,7 @@ def make_source_change(
 
     Args:
         stores: Where.
-        change: What each source of the next query continues.
+        change: The source that each source of the next query continues.
         sink: The sink of the query; a file sink when ``stores.sink`` is given and nothing else is said.
         trigger: The trigger of the query as a deploy file says it.
         fenced: Require the fence that is there (``ckpt fence``) in place of the word that the query is stopped.
@@ -181,6 +181,6 @@ def _refuse_unreadable(view: CheckpointView) -> None:
 
 
 def _is_control(view: CheckpointView) -> bool:
-    """Whether the batch in flight is one of an operation, not of the query."""
+    """True if the batch in flight is one of an operation, not of the query."""
     entry = view.readable_offset_seq(view.in_flight)
     return entry is not None and entry.metadata is not None and entry.metadata.control is not None

@@ -1,4 +1,4 @@
-"""What somebody has said of the sources of the next query: which source of the checkpoint each of them continues."""
+"""Request for the sources of the next query: the source of the checkpoint that each of them continues."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class SourceChange:
 
     @property
     def named(self) -> bool:
-        """Whether the sources have names, rather than positions."""
+        """True if the sources have names, rather than positions."""
         return not is_position(self.continued[0][0])
 
     @property
@@ -60,7 +60,7 @@ class SourceChange:
 
     @property
     def text(self) -> str:
-        """In words; one sentence."""
+        """The request in words; one sentence."""
         parts = [
             f"source {new} begins at its start" if old is None else f"source {new} continues source {old}"
             for new, old in self.continued
@@ -105,14 +105,14 @@ class SourcesRequest:
 
 
 def is_position(source_id: str) -> bool:
-    """Whether a source is known by its position; Spark would take digits for a name as well, which is refused."""
+    """True if a source is known by its position; Spark would take digits for a name as well, which is refused."""
     return _POSITION.fullmatch(source_id) is not None
 
 
 def parse_change(
     continued: Sequence[str], dropped: Sequence[str], operators: Sequence[str] | None = None
 ) -> SourceChange:
-    """What ``NEW=OLD`` texts and names of dropped sources say.
+    """Parse ``NEW=OLD`` texts and names of dropped sources.
 
     Raises:
         ValueError: They make no sense by themselves; the message says why.
