@@ -25,7 +25,11 @@ with mock.patch.object(cli, "run", run):
 """
 
 
-def started(before: str = "") -> tuple[subprocess.Popen[str], Path]:
+#: Whoever runs the tests may have been started by nohup.
+AS_EVER = "import signal\nsignal.signal(signal.SIGHUP, signal.SIG_DFL)\n"
+
+
+def started(before: str = AS_EVER) -> tuple[subprocess.Popen[str], Path]:
     """The process, and its directory."""
     process = subprocess.Popen([sys.executable, "-c", before + WAITING], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
