@@ -8,6 +8,7 @@ import io
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -175,7 +176,7 @@ def _lines(texts: Sequence[str], log: Path | None) -> Iterator[str]:
     """The lines of the text, of standard input, or of a log."""
     if log is not None:
         try:
-            with _open(log) as file:
+            with _opened(log) as file:
                 yield from _pieces(file)
         except (OSError, EOFError) as error:
             raise click.BadParameter(
@@ -192,12 +193,15 @@ def _lines(texts: Sequence[str], log: Path | None) -> Iterator[str]:
         yield ""
 
 
-def _open(log: Path) -> BinaryIO:
-    """A log, unpacked where it is packed by gzip, whatever its name."""
-    file = log.open("rb")
-    if file.peek(len(_GZIP))[: len(_GZIP)] == _GZIP:
-        return io.BufferedReader(gzip.GzipFile(fileobj=file))
-    return file
+@contextmanager
+def _opened(log: Path) -> Iterator[BinaryIO]:
+    """A log, unpacked where it is packed by gzip, whatever its name; it may be a pipe, which is read once."""
+    with log.open("rb") as file:
+        if file.peek(len(_GZIP))[: len(_GZIP)] == _GZIP:
+            with gzip.GzipFile(fileobj=file) as unpacked:
+                yield io.BufferedReader(unpacked)
+        else:
+            yield file
 
 
 def _pieces(file: BinaryIO) -> Iterator[str]:

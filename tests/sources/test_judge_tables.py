@@ -19,6 +19,11 @@ PLACES = {
 }
 
 
+def delta(version: int) -> str:
+    """A position in a table."""
+    return f'{{"sourceVersion":1,"reservoirId":"r","reservoirVersion":{version},"index":-1,"isStartingVersion":false}}'
+
+
 @pytest.fixture
 def asked(monkeypatch) -> list[TableAtRestart]:
     """The sources that were asked."""
@@ -36,26 +41,26 @@ def judge(home, options=None, **more) -> TableLosses:
 
 def test_a_table_is_asked_with_the_offsets_around_the_start(tmp_path, asked):
     for batch_id in range(3):
-        commit_batch(tmp_path, batch_id, f'{{"v":{batch_id}}}', "{}", "5")
-    plan_batch(tmp_path, 3, '{"v":3}', "{}", "5")
+        commit_batch(tmp_path, batch_id, delta(batch_id), "{}", "5")
+    plan_batch(tmp_path, 3, delta(3), "{}", "5")
     found = judge(tmp_path, {"0.skipChangeCommits": "true", "1.failOnDataLoss": "false"}, trigger="availableNow")
     assert found == TableLosses(unknown=("x",))
     (at,) = asked
     offsets = [offset and offset.json for offset in (at.before, at.committed, at.planned)]
-    assert offsets == [None, '{"v":2}', '{"v":3}'], "with a batch in flight, nobody asks for the one before"
+    assert offsets == [None, delta(2), delta(3)], "with a batch in flight, nobody asks for the one before"
     assert (at.checkpoint, at.source_id, at.source.text, at.batch_id) == (str(tmp_path), "0", "delta:/lake/orders", 2)
     assert (at.options, at.now_ms, at.trigger) == ({"skipchangecommits": "true"}, 7, "availableNow")
 
 
 def test_a_committed_batch_has_one_before(tmp_path, asked):
     for batch_id in range(3):
-        commit_batch(tmp_path, batch_id, f'{{"v":{batch_id}}}', "{}", "5")
+        commit_batch(tmp_path, batch_id, delta(batch_id), "{}", "5")
     judge(tmp_path)
-    assert [(at.before and at.before.json, at.planned) for at in asked] == [('{"v":1}', None)]
+    assert [(at.before and at.before.json, at.planned) for at in asked] == [(delta(1), None)]
 
 
 def test_the_first_batch_has_none_before(tmp_path, asked):
-    commit_batch(tmp_path, 0, "{}", "{}", "5")
+    commit_batch(tmp_path, 0, delta(0), "{}", "5")
     judge(tmp_path)
     assert [(at.before, at.planned) for at in asked] == [(None, None)]
 
@@ -74,7 +79,7 @@ def test_a_query_without_a_batch_begins_anew(tmp_path, asked):
 
 
 def test_an_option_that_is_not_known_is_an_error(tmp_path, asked):
-    commit_batch(tmp_path, 0, "{}", "{}", "5")
+    commit_batch(tmp_path, 0, delta(0), "{}", "5")
     with pytest.raises(ValueError, match="is no option of a source"):
         judge(tmp_path, {"0.skipChanges": "true"})
 

@@ -50,10 +50,10 @@ def test_a_plan_file_is_carried_out(golden, capsys, tmp_path):
     code, planned = ckpt(capsys, "salvage", checkpoint, "--plan-out", plan)
     assert (code, planned["apply_command"]) == (
         0,
-        f"ckpt salvage {checkpoint} --plan {plan} --execute --i-know-it-is-stopped",
+        f"ckpt salvage {checkpoint} --plan {plan} --execute --i-know-it-is-stopped --accept-sink unknown",
     )
     assert planned["salvage"]["not_saved"] == []
-    done = ckpt(capsys, "salvage", checkpoint, "--plan", plan, *WORD)[1]
+    done = ckpt(capsys, "salvage", checkpoint, "--plan", plan, *WORD, "--accept-sink", "unknown")[1]
     assert (done["receipt"]["status"], done["salvage"]) == ("applied", None)
     assert (checkpoint / "commits/6").exists()
 
