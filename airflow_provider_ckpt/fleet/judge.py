@@ -103,7 +103,7 @@ def _with(own: DeploySpec, shared: DeploySpec) -> DeploySpec:
 
 @patiently
 def _examine(found: Found, deep: bool) -> CheckpointView:
-    return examine(found.store, deep=deep, listing=found.listing)
+    return examine(found.store, deep=deep, listing=found.listing, each=True)
 
 
 def _row(

@@ -46,6 +46,15 @@ def test_a_row_says_what_a_look_at_the_checkpoint_says(goldens):
         assert (row.watermark_ms, row.findings, row.error) == (view.watermark_ms, inspect(store), None), name
 
 
+def test_an_entry_that_cannot_be_opened_is_a_finding_and_the_rest_is_judged(golden):
+    place = golden("agg-hdfs")
+    (place / "offsets/7").unlink()
+    os.mkfifo(place / "offsets/7")
+    (row,) = survey(place)
+    assert (row.error, row.latest_committed_batch) == (None, 7)
+    assert "CKPT153" in [item.code for item in row.findings]
+
+
 def test_findings_are_those_of_the_check_and_deep_finds_more(goldens, tmp_path):
     source, root = goldens[CASE] / "checkpoint", tmp_path / "root"
     files = [path.relative_to(source).as_posix() for path in source.rglob("*") if path.is_file()]
