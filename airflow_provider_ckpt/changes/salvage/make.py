@@ -257,7 +257,7 @@ class _Salvage:
             ),
             backup=(root.location, way.backup_id) if root is not None and way.backup_id else None,
         )
-        marker = self._marker_beside(found, said) if plan.actions and sink_log is None else None
+        marker = self._marker_beside(found, said) if sink_log is None else None
         plan = require_no_worse(replace(plan, trigger=said.trigger or ""), self._view, found.after, marker=marker)
         if tree.last == tree.batch_id and plan.actions:
             plan = without_gone_inputs(plan, inputs_after(stores.checkpoint, self._readable(found), tree.batch_id))

@@ -93,3 +93,14 @@ def test_nothing_is_known_of_a_batch_that_runs_again_into_a_sink_that_nobody_dec
     plan = make_salvage(stores_of(path), sink=sink)
     assert any(note.startswith("Batch 3 runs again") for note in plan.notes)
     assert (plan.sink_effect, why in plan.effects[0].reason) == (effect, True)
+
+
+def test_a_checkpoint_that_needs_no_step_is_not_called_exact_where_its_query_stops(golden, tmp_path):
+    """A batch in flight without its state, which the sink has already."""
+    path, sink = golden("agg-hdfs"), table_of(tmp_path, 7)
+    drop(path / "commits/7")
+    for partition in (0, 1):
+        drop(path / f"state/0/{partition}/8.delta")
+    plan = make_salvage(stores_of(path, sink))
+    assert (plan.actions, plan.sink_effect) == ((), "stops")
+    assert "--trim-sink-log" in plan.effects[0].remedy
