@@ -18,7 +18,9 @@ import pytest
 from airflow.sdk import Asset
 
 from airflow_provider_ckpt import operators, sensors, triggers
+from airflow_provider_ckpt.changes.reset.request import ResetRequest
 from airflow_provider_ckpt.hooks.checkpoint import duration_ms_of
+from airflow_provider_ckpt.operators.changes.asked import asked_of
 from airflow_provider_ckpt.operators.changes.reset import CheckpointResetOffsetsOperator
 from airflow_provider_ckpt.operators.changes.rollback import CheckpointRollbackOperator
 from airflow_provider_ckpt.operators.gate import CheckpointGateOperator
@@ -41,7 +43,12 @@ READ: dict[tuple[str, str], Callable[[Any], Any]] = {
         task_id="t", checkpoint="c", to_batch=1, quiet_period=given
     )._quiet_s(),
     ("CheckpointResetOffsetsOperator", "by_duration"): lambda given: (
-        CheckpointResetOffsetsOperator(task_id="t", checkpoint="c", by_duration=given)._goal().duration_ms / 1000
+        asked_of(
+            CheckpointResetOffsetsOperator(task_id="t", checkpoint="c", by_duration=given), ResetRequest, source=None
+        )
+        .goal()
+        .duration_ms
+        / 1000
     ),
     ("CheckpointLagSensor", "max_age"): lambda given: _seconds_of(
         CheckpointLagSensor(task_id="t", checkpoint="c", sources={}, max_age=given)._spelled()["max_age"]

@@ -67,20 +67,6 @@ LISTED: tuple[Listed, ...] = (
         "files are read again, and by chance every row of them is too late for the watermark",
     ),
     Listed(
-        "FALSE BLOCK",
-        r"\S+",
-        r"foreign (state/\S+/)\.\S+\.crc \1\.\S+\.crc",
-        frozenset({"CKPT122"}),
-        "nothing tells whether the file or its checksum file is the one that was changed",
-    ),
-    Listed(
-        "FALSE BLOCK",
-        r"\S+",
-        r"bit state/\S+\.(delta|changelog)",
-        frozenset({"CKPT122"}),
-        "the file is not what its checksum file says; by chance the bit is one of a header that Spark does not look at",
-    ),
-    Listed(
         "FALSE PASS",
         r"\S+",
         r"foreign state/\S+\.(snapshot|delta|changelog|zip) state/\S+\.\1",

@@ -66,14 +66,14 @@ def test_nothing_is_listed_that_is_right_after_all(listed, held):
 
 
 #: Of one golden: its damages, what the gate blocks with, and whether that is excused, wholly or but for the rest.
-BROKEN_BIT, FOREIGN = "bit state/0/0/7.delta 3 1", "foreign state/0/0/8.delta state/0/0/7.delta"
+OTHER_ENTRY, FOREIGN = "foreign sources/0/5 sources/0/6", "foreign state/0/0/8.delta state/0/0/7.delta"
 EXCUSED = (
-    ("FALSE BLOCK", (BROKEN_BIT,), {"CKPT122"}, ()),
-    ("FALSE BLOCK", (BROKEN_BIT, "drop commits/{N}"), {"CKPT122"}, ("drop commits/{N}",)),
-    ("FALSE BLOCK", (BROKEN_BIT, "drop offsets/0"), {"CKPT122"}, ("drop offsets/0",)),
-    ("FALSE BLOCK", (BROKEN_BIT,), {"CKPT122", "CKPT130"}, None),
+    ("FALSE BLOCK", (OTHER_ENTRY,), {"CKPT127"}, ()),
+    ("FALSE BLOCK", (OTHER_ENTRY, "drop commits/{N}"), {"CKPT127"}, ("drop commits/{N}",)),
+    ("FALSE BLOCK", (OTHER_ENTRY, "drop offsets/0"), {"CKPT127"}, ("drop offsets/0",)),
+    ("FALSE BLOCK", (OTHER_ENTRY,), {"CKPT127", "CKPT130"}, None),
     ("FALSE BLOCK", ("bit state/0/_metadata/schema 3 1",), {"CKPT122"}, None),
-    ("FALSE PASS", (BROKEN_BIT,), set(), None),
+    ("FALSE PASS", (OTHER_ENTRY,), set(), None),
     ("FALSE PASS", (FOREIGN, "empty offsets/7"), set(), ("empty offsets/7",)),
     ("FALSE PASS", ("foreign state/0/0/8.delta offsets/7",), set(), None),
     ("FALSE PASS", ("foreign offsets/7 offsets/6",), set(), None),

@@ -9,7 +9,14 @@ import zipfile
 from airflow_provider_ckpt.spark.package import PACKAGE, package
 
 #: What a worker loads of the package.
-WORKERS = ("spark.sink", "epochs.write_rows", "epochs.publish", "storage.store", "history.rows", "spark.read_back")
+WORKERS = (
+    "spark.sink",
+    "history_table.write_rows",
+    "history_table.publish",
+    "storage.store",
+    "batches.rows",
+    "spark.read_back",
+)
 
 
 def test_it_has_the_rooms_that_workers_need(tmp_path):

@@ -69,7 +69,7 @@ def times_of(view: CheckpointView, entries: Mapping[str, object], batches: Colle
     planned = {batch: entry for batch in view.planned if (entry := _entry(entries, batch)) is not None}
     began = {batch: entry.metadata.batch_timestamp_ms for batch, entry in planned.items() if entry.metadata is not None}
     repartitions = frozenset(batch for batch in planned if _repartitions(planned, batch))
-    grain = _grain(view.objects.values())
+    grain = grain_ms(view.objects.values())
     windows: dict[int, Window] = {}
     doubt = ""
     for batch in sorted(began.keys() & set(batches) - repartitions):
@@ -111,7 +111,7 @@ def _repartitions(planned: Mapping[int, OffsetSeq], batch_id: int) -> bool:
     return old is not None and new is not None and old != new
 
 
-def _grain(objects: Iterable[StoredObject]) -> int:
+def grain_ms(objects: Iterable[StoredObject]) -> int:
     """How exact the times of a storage are, in milliseconds: S3 tells whole seconds."""
     times = [stored.modified_ms for stored in objects if stored.modified_ms is not None]
     return _WHOLE_SECONDS if all(time % _WHOLE_SECONDS == 0 for time in times) else 1

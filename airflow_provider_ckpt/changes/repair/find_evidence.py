@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from airflow_provider_ckpt.change.actions import Copy, Create, Replace
 from airflow_provider_ckpt.change.record.journal import history
-from airflow_provider_ckpt.changes.repair.batch_times import BatchTimes, contradiction, times_of
+from airflow_provider_ckpt.changes.repair.batch_times import BatchTimes, contradiction, grain_ms, times_of
 from airflow_provider_ckpt.changes.repair.data_file import name_below, unlisted
 from airflow_provider_ckpt.changes.repair.decision import Decisions
 from airflow_provider_ckpt.changes.repair.fork import Fork
@@ -77,13 +77,14 @@ class Gathering:
 
     def _put_by_a_change(self, times: BatchTimes) -> str:
         """Which commit a change has written, as a restore does: its time is not that of the batch; else empty."""
+        grain = grain_ms(self.view.objects.values())
         for record in history(self.checkpoint, self.undo):
             put = {action.name for action in record.plan.actions if isinstance(action, Copy | Create | Replace)}
             for batch in sorted(times.windows):
                 commit = self.view.objects.get(layout.commit_entry(batch))
                 if commit is None or commit.name not in put or commit.modified_ms is None:
                     continue
-                if commit.modified_ms >= (record.begun_at_ms or 0) // 1000 * 1000:
+                if commit.modified_ms + grain > (record.begun_at_ms or 0):
                     return f"{commit.name} was written by the {record.plan.called} {record.plan.plan_id}"
         return ""
 
