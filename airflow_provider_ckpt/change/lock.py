@@ -23,6 +23,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from shlex import quote
 
 from airflow_provider_ckpt.checkpoint.find_records import make_place, records_of
 from airflow_provider_ckpt.clock import now_ms
@@ -68,6 +69,7 @@ class Holder:
         pid: Of the process.
         life: Tells a process from a later one with the same id; empty where the system does not say.
         since_ms: Epoch milliseconds.
+        records: Root of the records that was given for the plan; empty for the directory beside the checkpoint.
     """
 
     token: str
@@ -77,6 +79,7 @@ class Holder:
     pid: int
     life: str
     since_ms: int
+    records: str = ""
 
     @property
     def is_here(self) -> bool:
@@ -122,7 +125,7 @@ class Held:
 def _decode(data: bytes) -> Holder:
     """A holder; one that nobody knows when the bytes say nothing, or nothing that a lock says."""
     try:
-        fields = Fields("a lock", parse_json(data), tuple(Holder.__dataclass_fields__))
+        fields = Fields("a lock", parse_json(data), tuple(Holder.__dataclass_fields__), ("records",))
         token, by, plan_id, machine, life = map(fields.text, ("token", "by", "plan_id", "machine", "life"))
         holder = Holder(
             token=token,
@@ -132,6 +135,7 @@ def _decode(data: bytes) -> Holder:
             pid=fields.number("pid"),
             life=life,
             since_ms=fields.number("since_ms"),
+            records=fields.text("records") if fields.has("records") else "",
         )
     except (ValueError, PlanError):
         holder = None
@@ -171,9 +175,10 @@ def locked(
         break_lock: A person's word that the one who holds it has ended.
 
     Raises:
-        CheckpointLockedError: Another one holds it.
+        CheckpointLockedError: Another one holds it, or was killed while it had its records at another place.
     """
-    with _holding(_place_of(checkpoint, undo), checkpoint, plan_id, by, break_lock) as held:
+    records = undo.location if undo is not None else ""
+    with _holding(_place_of(checkpoint, undo), checkpoint, plan_id, by, break_lock, records) as held:
         if undo is not None:
             make_place(records_of(checkpoint, undo), checkpoint)
         yield held
@@ -197,7 +202,9 @@ def locked_backups(root: Store, plan_id: str, by: str, *, break_lock: bool = Fal
 
 
 @contextmanager
-def _holding(place: Store, checkpoint: Store, plan_id: str, by: str, break_lock: bool) -> Iterator[Held]:
+def _holding(
+    place: Store, checkpoint: Store, plan_id: str, by: str, break_lock: bool, records: str = ""
+) -> Iterator[Held]:
     pid = os.getpid()
     mine = Holder(
         token=uuid.uuid4().hex[:16],
@@ -207,6 +214,7 @@ def _holding(place: Store, checkpoint: Store, plan_id: str, by: str, break_lock:
         pid=pid,
         life=life_of(pid),
         since_ms=now_ms(),
+        records=records,
     )
     _held.add(mine.token)
     try:
@@ -237,8 +245,8 @@ def _take(place: Store, checkpoint: Store, mine: Holder, break_lock: bool) -> li
     while (holder := _read(place, names[-1])) is not None:
         holders.append(holder)
         names.append(_successor(holder))
-    if holders and not (break_lock or _may_take_over(holders[-1], mine)):
-        raise _busy(checkpoint, holders[-1])
+    if holders and not break_lock:
+        _require_ended(checkpoint, holders[-1], mine)
     try:
         make_place(place, checkpoint)
         place.create(names[-1], mine.encode())
@@ -259,6 +267,14 @@ def _take(place: Store, checkpoint: Store, mine: Holder, break_lock: bool) -> li
         place.delete(names[-1])
         return _take(place, checkpoint, mine, break_lock)
     return names
+
+
+def _require_ended(checkpoint: Store, holder: Holder, mine: Holder) -> None:
+    """Raise CheckpointLockedError where a holder may go on, or its record is not seen from here."""
+    if not _may_take_over(holder, mine):
+        raise _busy(checkpoint, holder)
+    if holder.records != mine.records:
+        raise _recorded_elsewhere(checkpoint, holder)
 
 
 def _may_take_over(holder: Holder, mine: Holder) -> bool:
@@ -318,6 +334,19 @@ def _busy(checkpoint: Store, holder: Holder) -> CheckpointLockedError:
         location=checkpoint.location,
         hint="Nothing was done. Wait until that process has ended. If it was killed, run its command again with "
         "--break-lock (break_lock=True in a DAG), which removes its lock.",
+    )
+
+
+def _recorded_elsewhere(checkpoint: Store, holder: Holder) -> CheckpointLockedError:
+    place, way = "beside the checkpoint", "without --undo-to"
+    if holder.records:
+        place, way = f"in {holder.records}", f"with --undo-to {quote(holder.records)} (undo_root= in a DAG)"
+    return CheckpointLockedError(
+        f"{holder.by or 'somebody'} began the change {holder.plan_id} of this checkpoint and did not end it; its "
+        f"record is {place}.",
+        location=checkpoint.location,
+        hint=f"Nothing was done. Run the command of that change again {way}, which completes it, or take it back with "
+        "ckpt undo in the same way. --break-lock (break_lock=True in a DAG) leaves it as it is.",
     )
 
 

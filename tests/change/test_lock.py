@@ -17,7 +17,7 @@ import pytest
 from airflow_provider_ckpt.change import lock
 from airflow_provider_ckpt.change.lock import LOCK, Holder, locked
 from airflow_provider_ckpt.checkpoint.find_records import records_of
-from airflow_provider_ckpt.errors import CheckpointBusyError, PlanError, StoreError
+from airflow_provider_ckpt.errors import CheckpointBusyError, CheckpointLockedError, PlanError, StoreError
 from airflow_provider_ckpt.storage.store import Store
 from tests.faults import Fault, FaultyStore
 from tests.permissions import without_rights
@@ -176,6 +176,25 @@ def test_when_a_lock_is_stale(tmp_path, left, by, plan_id, free):
         with pytest.raises(CheckpointBusyError), locked(checkpoint, plan_id, by):
             pass
         assert json.loads(records_of(checkpoint).read(LOCK))["token"] == "t0"
+
+
+@pytest.mark.parametrize(("begun", "again"), [("records", None), (None, "records")])
+def test_a_killed_change_with_its_record_elsewhere_is_not_passed_over(tmp_path, begun, again):
+    """A second change would not know of it, and its undo would give back a checkpoint that was half changed."""
+    checkpoint = Store.open(str(tmp_path / "orders"))
+    roots = {"records": Store.open(str(tmp_path / "records")), None: None}
+    left_by(checkpoint, records=roots[begun].location if begun else "")
+    with (
+        pytest.raises(CheckpointLockedError, match="ann@host began the change p1") as refused,
+        locked(checkpoint, "p2", "bob@host", undo=roots[again]),
+    ):
+        pass
+    assert (f"--undo-to {tmp_path}/records" if begun else "without --undo-to") in str(refused.value)
+    with locked(checkpoint, "p1", "ann@host", undo=roots[begun]):
+        pass
+    left_by(checkpoint, records=roots[begun].location if begun else "")
+    with locked(checkpoint, "p2", "bob@host", undo=roots[again], break_lock=True):
+        pass
 
 
 def test_a_person_can_break_a_lock_and_its_late_holder_does_no_harm(tmp_path):
