@@ -35,14 +35,18 @@ def _is_new(store: Store, entries: Sequence[Create]) -> bool:
     return True
 
 
-def open_sink_log(entries: Sequence[Create], store: Store) -> None:
-    """Write the entries that are not there yet, and clear away what an earlier run left half written."""
+def open_sink_log(entries: Sequence[Create], store: Store) -> int:
+    """Write the entries that are not there yet, and clear away what an earlier run left half written.
+
+    Returns the number of entries written.
+    """
     there = store.find(layout.SINK_LOG)
-    for entry in entries:
-        if entry.name not in there:
-            store.require_inside(entry.name)
-            store.create(entry.name, entry.data.encode())
+    lacking = [entry for entry in entries if entry.name not in there]
+    for entry in lacking:
+        store.require_inside(entry.name)
+        store.create(entry.name, entry.data.encode())
     for name in there:
         if being_written(name) in {entry.name for entry in entries}:
             store.delete(name)
     store.flush()
+    return len(lacking)

@@ -114,9 +114,10 @@ def restore(
         )
         _require_first(plan, target, record)
         remember(target, plan.query_id, sinks, approved_by or by)
+    opened = 0
     with _telling_what_is_left(plan, target):
         if todo and (new := _new_sink(plan, sinks)) is not None:
-            open_sink_log([step for step in _steps_in(plan, "sink") if isinstance(step, Create)], new)
+            opened = open_sink_log([step for step in _steps_in(plan, "sink") if isinstance(step, Create)], new)
         _write_all(plan=plan, root=root, target=target, todo=todo, there=there, threads=threads, on_step=on_step)
     if record is not None:
         journal.complete(record, plan.plan_id, by=by, at_ms=now_ms())
@@ -126,7 +127,7 @@ def restore(
         status="applied" if todo else "already_applied",
         location=target.location,
         batch_id=plan.batch_id,
-        actions=len(todo),
+        actions=opened + len(todo),
         record=record.location if record is not None else "",
         started_at_ms=started_ms,
         finished_at_ms=now_ms(),
@@ -161,9 +162,7 @@ def _telling_what_is_left(plan: Plan, target: Store) -> Iterator[None]:
         said = (
             f"{left} in {target.location}: start no query from it. When the cause is fixed, complete the restore with "
             f"`ckpt restore {quote(plan.source)} {backup_id} --to {quote(target.location)} --execute`. To restore "
-            "another "
-            "backup, "
-            "give a new location, or delete this one first."
+            "another backup, give a new location, or delete this one first."
         )
         error.hint = f"{error.hint} {said}" if error.hint else said
         raise

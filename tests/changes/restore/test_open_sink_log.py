@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -125,10 +124,11 @@ def test_half_written_entries_are_cleared_away(root, tmp_path):
 
 
 def test_the_command_needs_no_other_option(root, tmp_path, capsys):
-    place: Callable[[str], str] = lambda name: str(tmp_path / "new" / name)  # noqa: E731
-    command = ["restore", root.location, "--new-query-id", "--to", place("ck"), "--sink", f"file:{place('out')}"]
+    checkpoint, sink = str(tmp_path / "new/ck"), f"file:{tmp_path}/new/out"
+    command = ["restore", root.location, "--new-query-id", "--to", checkpoint, "--sink", sink]
     assert run([*command, "--execute", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["sink_effect"] == "exact"
-    gate = ["gate", place("ck"), "--sink", f"file:{place('out')}", "--json"]
+    done = json.loads(capsys.readouterr().out)
+    assert (done["sink_effect"], done["receipt"]["actions"]) == ("exact", len(done["plan"]["actions"]))
+    gate = ["gate", checkpoint, "--sink", sink, "--json"]
     assert run(gate) in (0, 1)
     assert not [item for item in json.loads(capsys.readouterr().out)["findings"] if item["code"].startswith("CKPT14")]
