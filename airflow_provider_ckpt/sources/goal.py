@@ -138,6 +138,28 @@ _KEYS: Mapping[type[Goal], str] = {
 }
 
 
+class AbsoluteAim:
+    """Part of an aim (:class:`~airflow_provider_ckpt.sources.move.Aim`) that has one goal, at a place of its own."""
+
+    __slots__ = ()
+    goal: Goal
+
+    @property
+    def text(self) -> str:
+        """The goal as it was given."""
+        return goal_text(self.goal)
+
+    @property
+    def key(self) -> str:
+        """The goal as text for a digest; see :class:`~airflow_provider_ckpt.sources.move.Aim`."""
+        return goal_key(self.goal)
+
+    @property
+    def is_relative(self) -> bool:
+        """False: a version and a snapshot of a table are always absolute."""
+        return False
+
+
 def goal_key(goal: Goal) -> str:
     """A goal as text that tells it from every other one and is never reworded, such as ``shift=-5``."""
     match goal:

@@ -14,7 +14,7 @@ from airflow_provider_ckpt.codec.offsets.delta import DeltaOffset, of_value
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.errors import MalformedEntryError, PlanError
 from airflow_provider_ckpt.sources.delta.read_passed import read_passed
-from airflow_provider_ckpt.sources.goal import Goal, SkipVersion, ToVersion, goal_key, goal_text
+from airflow_provider_ckpt.sources.goal import AbsoluteAim, Goal, SkipVersion, ToVersion
 from airflow_provider_ckpt.sources.kafka.strategies import ToCurrent, ToEarliest, ToLatest, asked_ms
 from airflow_provider_ckpt.sources.move import Counted, Move
 from airflow_provider_ckpt.storage.store import Store
@@ -31,7 +31,7 @@ _DELETE = "DELETE"
 
 
 @dataclass(frozen=True, slots=True)
-class DeltaAim:
+class DeltaAim(AbsoluteAim):
     """Where a source that reads a Delta table is to go (:class:`~airflow_provider_ckpt.sources.move.Aim`).
 
     Args:
@@ -41,21 +41,6 @@ class DeltaAim:
 
     store: Store
     goal: Goal
-
-    @property
-    def text(self) -> str:
-        """The goal as it was given."""
-        return goal_text(self.goal)
-
-    @property
-    def key(self) -> str:
-        """The goal as text for a digest; see :class:`~airflow_provider_ckpt.sources.move.Aim`."""
-        return goal_key(self.goal)
-
-    @property
-    def is_relative(self) -> bool:
-        """False: a version of a table is always absolute."""
-        return False
 
     def move(
         self,

@@ -12,7 +12,7 @@ from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.codec.offsets.iceberg import START, IcebergOffset, of_value
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.errors import MalformedEntryError, PlanError
-from airflow_provider_ckpt.sources.goal import Goal, SkipSnapshot, ToSnapshot, goal_key, goal_text
+from airflow_provider_ckpt.sources.goal import AbsoluteAim, Goal, SkipSnapshot, ToSnapshot
 from airflow_provider_ckpt.sources.iceberg.target import after, counted, first_from, initial_beside, next_stop, unread
 from airflow_provider_ckpt.sources.iceberg.way import Skips, stop_at
 from airflow_provider_ckpt.sources.kafka.strategies import ToCurrent, ToEarliest, ToLatest, asked_ms
@@ -24,7 +24,7 @@ from airflow_provider_ckpt.times import time_text
 
 
 @dataclass(frozen=True, slots=True)
-class IcebergAim:
+class IcebergAim(AbsoluteAim):
     """Where a source that reads an Iceberg table is to go (:class:`~airflow_provider_ckpt.sources.move.Aim`).
 
     Args:
@@ -36,21 +36,6 @@ class IcebergAim:
     store: Store
     goal: Goal
     metadata_file: str = ""
-
-    @property
-    def text(self) -> str:
-        """The goal as it was given."""
-        return goal_text(self.goal)
-
-    @property
-    def key(self) -> str:
-        """The goal as text for a digest; see :class:`~airflow_provider_ckpt.sources.move.Aim`."""
-        return goal_key(self.goal)
-
-    @property
-    def is_relative(self) -> bool:
-        """False: a snapshot of a table is always absolute."""
-        return False
 
     def move(
         self,
