@@ -23,9 +23,9 @@ from airflow_provider_ckpt.backup.verify import verify_backup
 from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.open_sinks import open_sinks
 from airflow_provider_ckpt.change.places import Stores
-from airflow_provider_ckpt.change.plan import Plan
-from airflow_provider_ckpt.change.plan_file import decode as decode_plan
-from airflow_provider_ckpt.change.plan_file import encode as encode_plan
+from airflow_provider_ckpt.change.plan.file import decode as decode_plan
+from airflow_provider_ckpt.change.plan.file import encode as encode_plan
+from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.change.record.journal import history
 from airflow_provider_ckpt.change.record.receipt import Receipt
 from airflow_provider_ckpt.change.undo.make import make_undo

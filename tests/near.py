@@ -15,7 +15,7 @@ from pathlib import Path
 
 import grimp
 
-from airflow_provider_ckpt.change.kinds import KINDS
+from airflow_provider_ckpt.change.plan.kinds import KINDS
 from airflow_provider_ckpt.cli import MODULES
 from tests.purity import PACKAGE
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from airflow_provider_ckpt.change import plan_file
+from airflow_provider_ckpt.change.plan import file as plan_file
 from airflow_provider_ckpt.checks.baseline import parse_baseline
 from airflow_provider_ckpt.cli import run
 from airflow_provider_ckpt.documents import ErrorDocument, backups, changes, files, findings, positions, waits

@@ -27,7 +27,7 @@ INSTEAD = {
 }
 #: Where a text is not ours, or the word has its usual meaning: ``path: text that holds it``.
 ALLOWED = {
-    "change/plan.py": ("verdict", "verdicts"),  # keys of the JSON of which a plan's id is the digest
+    "change/plan/plan.py": ("verdict", "verdicts"),  # keys of the JSON of which a plan's id is the digest
     "documents/files.py": ("`verdict`",),
     "waiting/combined.py": ("frozen_end",),  # as waits were recorded
 }

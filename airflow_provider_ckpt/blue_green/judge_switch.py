@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from airflow_provider_ckpt.blue_green.read_fitting import read_fitting
 from airflow_provider_ckpt.blue_green.switch import switch_effect
-from airflow_provider_ckpt.change.acceptance import not_accepted, refusal
+from airflow_provider_ckpt.change.plan.acceptance import not_accepted, refusal
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.query.sink import Sink
 from airflow_provider_ckpt.restart.real_time import REAL_TIME, trigger_of

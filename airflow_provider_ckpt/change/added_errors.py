@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.change.skipped_batch import judged_by_sink
 from airflow_provider_ckpt.checkpoint.sink_marker import SinkMarker
 from airflow_provider_ckpt.checkpoint.view import CheckpointView

@@ -11,18 +11,18 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from airflow_provider_ckpt.change.acceptance import require_accepted, require_names
-from airflow_provider_ckpt.change.actions import Action
 from airflow_provider_ckpt.change.ask_word import Word, ask_word
 from airflow_provider_ckpt.change.executor import InPlace, executor_of
-from airflow_provider_ckpt.change.facts import Facts
 from airflow_provider_ckpt.change.guard import Guard, Tell, require_quiet, silent
-from airflow_provider_ckpt.change.kinds import KINDS
 from airflow_provider_ckpt.change.lock import Held, locked
 from airflow_provider_ckpt.change.open_sinks import sink_of
 from airflow_provider_ckpt.change.places import Stores, require_own_place
-from airflow_provider_ckpt.change.plan import Plan
-from airflow_provider_ckpt.change.plan_difference import difference
+from airflow_provider_ckpt.change.plan.acceptance import require_accepted, require_names
+from airflow_provider_ckpt.change.plan.actions import Action
+from airflow_provider_ckpt.change.plan.difference import difference
+from airflow_provider_ckpt.change.plan.facts import Facts
+from airflow_provider_ckpt.change.plan.kinds import KINDS
+from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.change.record import journal
 from airflow_provider_ckpt.change.record.find_done import find_done, receipt_of
 from airflow_provider_ckpt.change.record.receipt import Receipt

@@ -12,7 +12,9 @@ from importlib import import_module
 from typing import ClassVar
 
 from airflow_provider_ckpt.change import stage
-from airflow_provider_ckpt.change.actions import (
+from airflow_provider_ckpt.change.make_plan import Planner, make_anew
+from airflow_provider_ckpt.change.places import Stores
+from airflow_provider_ckpt.change.plan.actions import (
     Action,
     Clear,
     Close,
@@ -24,10 +26,8 @@ from airflow_provider_ckpt.change.actions import (
     Replace,
     Taking,
 )
-from airflow_provider_ckpt.change.facts import Place, Spot
-from airflow_provider_ckpt.change.make_plan import Planner, make_anew
-from airflow_provider_ckpt.change.places import Stores
-from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.plan.facts import Place, Spot
+from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.change.record import journal
 from airflow_provider_ckpt.codec.closing import CLOSING
 from airflow_provider_ckpt.errors import CheckpointBusyError, ObjectExistsError, PlanError

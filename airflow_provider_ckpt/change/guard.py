@@ -10,9 +10,9 @@ import itertools
 import time
 from collections.abc import Callable, Mapping
 
-from airflow_provider_ckpt.change.actions import Action, Clear, Delete, Open, Repartition
 from airflow_provider_ckpt.change.executor import InPlace
-from airflow_provider_ckpt.change.facts import Facts, Place, batch_of, is_table
+from airflow_provider_ckpt.change.plan.actions import Action, Clear, Delete, Open, Repartition
+from airflow_provider_ckpt.change.plan.facts import Facts, Place, batch_of, is_table
 from airflow_provider_ckpt.checkpoint.listing import find_objects
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.layout import main_name

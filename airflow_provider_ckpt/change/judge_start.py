@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from airflow_provider_ckpt.change.actions import Action, Clear, Close, Copy, Create, Delete, Open, Replace
 from airflow_provider_ckpt.change.added_errors import ANY, require_no_worse
-from airflow_provider_ckpt.change.facts import Place
-from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.plan.actions import Action, Clear, Close, Copy, Create, Delete, Open, Replace
+from airflow_provider_ckpt.change.plan.facts import Place
+from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.checkpoint.file_sink_log import SinkLog
 from airflow_provider_ckpt.checkpoint.observe import decode_entries
 from airflow_provider_ckpt.checkpoint.restart_set import RestartSet

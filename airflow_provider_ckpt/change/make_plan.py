@@ -12,10 +12,10 @@ from typing import ClassVar
 
 from airflow_provider_ckpt.change.fit_sink import FittedSink, fit_sink
 from airflow_provider_ckpt.change.judge_start import judge_start
-from airflow_provider_ckpt.change.kinds import Kind
 from airflow_provider_ckpt.change.lock import lock_warnings
 from airflow_provider_ckpt.change.places import Stores
-from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.plan.kinds import Kind
+from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.change.record import journal
 from airflow_provider_ckpt.change.record.resume import Said, find_interrupted
 from airflow_provider_ckpt.checkpoint.find_flows import refuse_replaced

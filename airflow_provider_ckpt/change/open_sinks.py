@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.query.sink import NOT_DECLARED, Sink, parse_sink
 from airflow_provider_ckpt.storage.store import Store
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from shlex import quote
 
 from airflow_provider_ckpt.change.open_sinks import open_sink, sink_of
-from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.change.record import journal
 from airflow_provider_ckpt.errors import PlanError
 from airflow_provider_ckpt.query.sink import Sink

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from airflow_provider_ckpt.change.actions import Action
 from airflow_provider_ckpt.change.places import Stores
+from airflow_provider_ckpt.change.plan.actions import Action
 from airflow_provider_ckpt.errors import PlanError
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.checkpoint.file_sink_log import SinkLog
 from airflow_provider_ckpt.checkpoint.sink_marker import LEAVING_NO_STATE, SinkMarker
 from airflow_provider_ckpt.checkpoint.view import CheckpointView

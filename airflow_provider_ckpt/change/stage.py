@@ -11,10 +11,10 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from airflow_provider_ckpt.change.actions import PLACES, Copy, Replace, Taking
-from airflow_provider_ckpt.change.facts import Saved, Spot
 from airflow_provider_ckpt.change.places import Stores
-from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.plan.actions import PLACES, Copy, Replace, Taking
+from airflow_provider_ckpt.change.plan.facts import Saved, Spot
+from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.change.record import journal
 from airflow_provider_ckpt.change.record.saved import saved_fields
 from airflow_provider_ckpt.checkpoint.read_unmoved import is_gone_from

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from airflow_provider_ckpt.change.facts import Facts, Place
 from airflow_provider_ckpt.change.places import Stores
-from airflow_provider_ckpt.change.plan import Plan
-from airflow_provider_ckpt.change.requirements import KeptObjects, KeptSinkLog, WriterStopped
+from airflow_provider_ckpt.change.plan.facts import Facts, Place
+from airflow_provider_ckpt.change.plan.plan import Plan
+from airflow_provider_ckpt.change.plan.requirements import KeptObjects, KeptSinkLog, WriterStopped
 from airflow_provider_ckpt.checkpoint.find_flows import refuse_replaced
 from airflow_provider_ckpt.checkpoint.observe import observe, refuse_links
 from airflow_provider_ckpt.checkpoint.own_files import MANIFEST

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from airflow_provider_ckpt.change.actions import Close, Create, Delete
+from airflow_provider_ckpt.change.plan.actions import Close, Create, Delete
 from airflow_provider_ckpt.change.record.find_removed import way_back
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.explain.explanation import Explanation

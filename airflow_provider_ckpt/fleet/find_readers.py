@@ -14,7 +14,7 @@ from airflow_provider_ckpt import codec
 from airflow_provider_ckpt.backup.catalog import survey_backups
 from airflow_provider_ckpt.change.open_sinks import open_sink
 from airflow_provider_ckpt.change.places import Stores
-from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.change.record.journal import history
 from airflow_provider_ckpt.checkpoint.listing import list_checkpoint
 from airflow_provider_ckpt.checkpoint.observe import observe

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.providers.common.compat.sdk import BaseOperator
 
-from airflow_provider_ckpt.change.kinds import Kind
-from airflow_provider_ckpt.change.plan import Plan
-from airflow_provider_ckpt.change.plan_file import document, plan_of_value
+from airflow_provider_ckpt.change.plan.file import document, plan_of_value
+from airflow_provider_ckpt.change.plan.kinds import Kind
+from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.change.record.receipt import Receipt
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointError, PlanError

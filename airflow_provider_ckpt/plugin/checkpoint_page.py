@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.checks.findings import Finding
 from airflow_provider_ckpt.plugin.source_positions import Source
 from airflow_provider_ckpt.plugin.timeline import Batch, Change, ConfChange, Line

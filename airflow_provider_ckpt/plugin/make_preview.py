@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from shlex import quote
 from typing import Any
 
-from airflow_provider_ckpt.change.expectation import expectation_of
 from airflow_provider_ckpt.change.option import fields_of
 from airflow_provider_ckpt.change.places import Stores
-from airflow_provider_ckpt.change.plan import Plan
-from airflow_provider_ckpt.change.plan_difference import difference
+from airflow_provider_ckpt.change.plan.difference import difference
+from airflow_provider_ckpt.change.plan.expectation import expectation_of
+from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.changes.reset.make_asked import reset_asked
 from airflow_provider_ckpt.changes.reset.plan import moves_of
 from airflow_provider_ckpt.changes.reset.request import ResetRequest

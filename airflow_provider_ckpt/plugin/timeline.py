@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from statistics import median
 
 from airflow_provider_ckpt.batches.rows import BatchRow
-from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.report.charts import Mark, line_chart
 from airflow_provider_ckpt.times import duration_text
 from airflow_provider_ckpt.visible import visible

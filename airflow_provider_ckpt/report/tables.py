@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from airflow_provider_ckpt.backup.manifest import Manifest
     from airflow_provider_ckpt.backup.prune_plan import PrunePlan
     from airflow_provider_ckpt.backup.take import BackupPlan
-    from airflow_provider_ckpt.change.plan import Plan
+    from airflow_provider_ckpt.change.plan.plan import Plan
     from airflow_provider_ckpt.change.record.journal import Record
     from airflow_provider_ckpt.changes.restore.rehearse import Rehearsal
     from airflow_provider_ckpt.checks.findings import Finding

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from airflow_provider_ckpt.change.actions import Close, Copy, Create, Delete, Open, Repartition, Replace
-from airflow_provider_ckpt.change.plan import Plan
-from airflow_provider_ckpt.change.requirements import (
+from airflow_provider_ckpt.change.plan.actions import Close, Copy, Create, Delete, Open, Repartition, Replace
+from airflow_provider_ckpt.change.plan.plan import Plan
+from airflow_provider_ckpt.change.plan.requirements import (
     EmptyLocation,
     FromBackup,
     KeptObjects,

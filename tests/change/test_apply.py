@@ -8,7 +8,7 @@ import pytest
 
 from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.places import Stores
-from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.change.undo.make import make_undo
 from airflow_provider_ckpt.changes.rollback.make import make_rollback
 from airflow_provider_ckpt.errors import PlanError, StalePlanError, StoreError

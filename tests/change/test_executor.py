@@ -7,9 +7,9 @@ from hashlib import sha256
 
 import pytest
 
-from airflow_provider_ckpt.change.actions import Copy, Delete
 from airflow_provider_ckpt.change.executor import InPlace
 from airflow_provider_ckpt.change.places import Stores
+from airflow_provider_ckpt.change.plan.actions import Copy, Delete
 from airflow_provider_ckpt.change.record import journal
 from airflow_provider_ckpt.storage.store import Store
 from tests.change.plans import ROLLBACK

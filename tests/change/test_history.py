@@ -14,7 +14,7 @@ from airflow_provider_ckpt.change import apply as apply_module
 from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.lock import locked
 from airflow_provider_ckpt.change.places import Stores
-from airflow_provider_ckpt.change.plan import plan_from_dict
+from airflow_provider_ckpt.change.plan.plan import plan_from_dict
 from airflow_provider_ckpt.change.record import journal
 from airflow_provider_ckpt.change.record.forget import forget
 from airflow_provider_ckpt.change.record.journal import find_record, history

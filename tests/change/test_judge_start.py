@@ -11,7 +11,7 @@ import pytest
 from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.judge_start import judge_start, view_after
 from airflow_provider_ckpt.change.places import Stores
-from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.change.undo.make import make_undo
 from airflow_provider_ckpt.changes.fence.make import make_fence
 from airflow_provider_ckpt.changes.fence.put_fence import put_fence

@@ -8,10 +8,10 @@ from typing import Any, ClassVar, Self
 
 import pytest
 
-from airflow_provider_ckpt.change.kinds import Kind
 from airflow_provider_ckpt.change.make_plan import Planner, Seen, find_or_make, observe_without_flight
 from airflow_provider_ckpt.change.places import Stores
-from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.plan.kinds import Kind
+from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.change.record import journal
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.closing import CLOSING

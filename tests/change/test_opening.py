@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from airflow_provider_ckpt.change.actions import Open
 from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.places import Stores
+from airflow_provider_ckpt.change.plan.actions import Open
 from airflow_provider_ckpt.changes.fence.put_fence import put_fence
 from airflow_provider_ckpt.changes.rollback.make import make_rollback
 from airflow_provider_ckpt.errors import CheckpointBusyError

@@ -8,7 +8,7 @@ import pytest
 
 from airflow_provider_ckpt.change.open_sinks import open_sinks
 from airflow_provider_ckpt.change.places import Stores
-from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.query.sink import parse_sink
 from airflow_provider_ckpt.sinks.effects import SinkEffect
 from airflow_provider_ckpt.storage.store import Store

@@ -13,7 +13,7 @@ import pytest
 
 from airflow_provider_ckpt.change import apply as apply_module
 from airflow_provider_ckpt.change.places import Stores
-from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.change.record.journal import history
 from airflow_provider_ckpt.change.undo.make import make_undo
 from airflow_provider_ckpt.changes.rollback.make import make_rollback

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 import pytest
 
 from airflow_provider_ckpt.change import guard
-from airflow_provider_ckpt.change.actions import Copy
 from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.places import Stores
+from airflow_provider_ckpt.change.plan.actions import Copy
 from airflow_provider_ckpt.change.record.journal import history
 from airflow_provider_ckpt.change.undo.make import make_undo
 from airflow_provider_ckpt.change.undo.put_back import Executor

@@ -8,7 +8,7 @@ import pytest
 
 from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.places import Stores
-from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.change.record.journal import history
 from airflow_provider_ckpt.changes.fence import put_fence as module
 from airflow_provider_ckpt.changes.fence.put_first import plan_behind

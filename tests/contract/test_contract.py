@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from airflow_provider_ckpt.change.plan import plan_from_json
+from airflow_provider_ckpt.change.plan.plan import plan_from_json
 from tests.contract.changes import BUCKET, CHANGES, make, stand_still
 from tests.contract.surface import surface
 

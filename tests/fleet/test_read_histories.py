@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.change.record.journal import Record
 from airflow_provider_ckpt.cli import run
 from airflow_provider_ckpt.fleet.read_histories import Asked, is_checkpoint, read_histories

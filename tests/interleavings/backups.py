@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from airflow_provider_ckpt.backup.retention import RetentionPolicy
-from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.changes.restore.make import make_restore
 from tests.interleavings.actors import (
     BACKUPS,

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from airflow_provider_ckpt.backup.manifest import Manifest
-from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.checks.inspect import examine
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.query.deploy import DeploySpec

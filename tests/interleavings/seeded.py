@@ -11,7 +11,7 @@ from unittest import mock
 from airflow_provider_ckpt.backup import prune, take
 from airflow_provider_ckpt.backup.copier import Copier
 from airflow_provider_ckpt.change import apply, guard, lock, stage
-from airflow_provider_ckpt.change.facts import batch_of
+from airflow_provider_ckpt.change.plan.facts import batch_of
 from airflow_provider_ckpt.change.record import journal
 from airflow_provider_ckpt.changes.restore import make as make_restore
 from airflow_provider_ckpt.changes.restore import restore

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.changes.fence import make, put_fence
 from airflow_provider_ckpt.changes.fence.plan import fence_of, plan_fence
 from airflow_provider_ckpt.checkpoint.view import CheckpointView

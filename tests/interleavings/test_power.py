@@ -13,7 +13,7 @@ import pytest
 
 from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.places import Stores
-from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.change.undo.make import make_undo
 from airflow_provider_ckpt.errors import CheckpointError
 from tests.interleavings.actors import ACCEPTED, BACKUPS, CHECKPOINT, backing_up, changing, pruning

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from airflow_provider_ckpt.change.actions import Delete
+from airflow_provider_ckpt.change.plan.actions import Delete
 from airflow_provider_ckpt.plugin.checkpoint_page import MOST_STEPS, CheckpointPage, steps_of
 from tests.change.plans import ROLLBACK
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from airflow_provider_ckpt.backup.take import take_backup
-from airflow_provider_ckpt.change.expectation import expectation_of
+from airflow_provider_ckpt.change.plan.expectation import expectation_of
 from airflow_provider_ckpt.checkpoint.listing import list_tree
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.operators.checkpoint import CheckpointResetOffsetsOperator, CheckpointRollbackOperator

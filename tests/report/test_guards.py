@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from airflow_provider_ckpt.change.actions import Copy, Delete
+from airflow_provider_ckpt.change.plan.actions import Copy, Delete
 from airflow_provider_ckpt.report.tables import plan_tables
 from tests.change.plans import ROLLBACK
 

@@ -16,9 +16,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from airflow_provider_ckpt.change.actions import Create
-from airflow_provider_ckpt.change.facts import Saved
-from airflow_provider_ckpt.change.plan import Plan, plan_from_json
+from airflow_provider_ckpt.change.plan.actions import Create
+from airflow_provider_ckpt.change.plan.facts import Saved
+from airflow_provider_ckpt.change.plan.plan import Plan, plan_from_json
 from airflow_provider_ckpt.change.record.read_note import Note, damaged, parsed, read_bytes
 from airflow_provider_ckpt.change.record.saved import saved_from
 from airflow_provider_ckpt.checkpoint.find_records import _with_digest, records_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_ckpt.change.facts import Saved
+from airflow_provider_ckpt.change.plan.facts import Saved
 from airflow_provider_ckpt.storage.access import Attributes, access
 
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from airflow_provider_ckpt.change.facts import Place, Spot, is_table, kept_objects, names_after
-from airflow_provider_ckpt.change.requirements import KeptObjects, KeptSinkLog, SameQuery
+from airflow_provider_ckpt.change.plan.facts import Place, Spot, is_table, kept_objects, names_after
+from airflow_provider_ckpt.change.plan.requirements import KeptObjects, KeptSinkLog, SameQuery
 from airflow_provider_ckpt.change.undo.left import After
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.layout import main_name

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from airflow_provider_ckpt.change.actions import Action, Delete, Replace
-from airflow_provider_ckpt.change.facts import Place, Saved, Spot, batch_of
-from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.plan.actions import Action, Delete, Replace
+from airflow_provider_ckpt.change.plan.facts import Place, Saved, Spot, batch_of
+from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.checkpoint.file_sink_log import SinkLog
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.storage.stored_object import StoredObject

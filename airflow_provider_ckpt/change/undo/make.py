@@ -8,14 +8,14 @@ from shlex import quote
 from typing import ClassVar, Self
 
 from airflow_provider_ckpt.change import stage
-from airflow_provider_ckpt.change.actions import Copy, Replace
 from airflow_provider_ckpt.change.fit_sink import require_fit
 from airflow_provider_ckpt.change.judge_start import judge_start
-from airflow_provider_ckpt.change.kinds import Kind
 from airflow_provider_ckpt.change.make_plan import Planner, Seen, find_begun, make_anew
 from airflow_provider_ckpt.change.open_sinks import sink_of
 from airflow_provider_ckpt.change.places import Stores
-from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.plan.actions import Copy, Replace
+from airflow_provider_ckpt.change.plan.kinds import Kind
+from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.change.record import journal
 from airflow_provider_ckpt.change.record.find_done import find_undo_before
 from airflow_provider_ckpt.change.record.resume import Said

@@ -11,17 +11,17 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeGuard
 
-from airflow_provider_ckpt.change.actions import Action, Clear, Close, Copy, Delete, Ends, Open, Replace
-from airflow_provider_ckpt.change.facts import Place, Spot, batch_of
-from airflow_provider_ckpt.change.later_batches import (
+from airflow_provider_ckpt.change.plan.actions import Action, Clear, Close, Copy, Delete, Ends, Open, Replace
+from airflow_provider_ckpt.change.plan.facts import Place, Spot, batch_of
+from airflow_provider_ckpt.change.plan.later_batches import (
     deletes_of,
     peel,
     requirements_of,
     source_deletes,
     trimmed_entries,
 )
-from airflow_provider_ckpt.change.plan import Plan
-from airflow_provider_ckpt.change.requirements import LatestCommitted, Requirement
+from airflow_provider_ckpt.change.plan.plan import Plan
+from airflow_provider_ckpt.change.plan.requirements import LatestCommitted, Requirement
 from airflow_provider_ckpt.change.undo.kept import require_kept, younger
 from airflow_provider_ckpt.change.undo.left import After, find_foreign, find_present
 from airflow_provider_ckpt.checkpoint.contents import listed_shortly

@@ -7,11 +7,11 @@ from contextlib import suppress
 from functools import cached_property
 
 from airflow_provider_ckpt.change import stage
-from airflow_provider_ckpt.change.actions import Copy, Delete, Replace
 from airflow_provider_ckpt.change.executor import InPlace, Mine, Tick
-from airflow_provider_ckpt.change.facts import Saved, Spot
 from airflow_provider_ckpt.change.places import Stores
-from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.plan.actions import Copy, Delete, Replace
+from airflow_provider_ckpt.change.plan.facts import Saved, Spot
+from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.change.record import journal
 from airflow_provider_ckpt.change.undo.make import TakingBack
 from airflow_provider_ckpt.codec import layout

@@ -8,9 +8,9 @@ from shlex import quote
 
 from airflow_provider_ckpt.change.judge_start import judge_start
 from airflow_provider_ckpt.change.places import Stores
-from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.plan.plan import Plan
+from airflow_provider_ckpt.change.plan.requirements import Fenced
 from airflow_provider_ckpt.change.record import journal
-from airflow_provider_ckpt.change.requirements import Fenced
 from airflow_provider_ckpt.changes.fence.plan import (
     fence_of,
     is_closing,

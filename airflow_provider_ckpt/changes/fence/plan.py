@@ -14,9 +14,9 @@ from __future__ import annotations
 from dataclasses import replace
 from shlex import quote
 
-from airflow_provider_ckpt.change.actions import Create
-from airflow_provider_ckpt.change.plan import Plan
-from airflow_provider_ckpt.change.requirements import LatestCommitted, LatestPlanned, SameQuery
+from airflow_provider_ckpt.change.plan.actions import Create
+from airflow_provider_ckpt.change.plan.plan import Plan
+from airflow_provider_ckpt.change.plan.requirements import LatestCommitted, LatestPlanned, SameQuery
 from airflow_provider_ckpt.changes.fence.entry import empty_entry
 from airflow_provider_ckpt.checkpoint.flows import Flow
 from airflow_provider_ckpt.checkpoint.progress import or_none

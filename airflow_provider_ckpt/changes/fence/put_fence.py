@@ -11,12 +11,12 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from airflow_provider_ckpt.change.acceptance import require_names
 from airflow_provider_ckpt.change.guard import Tell, silent
 from airflow_provider_ckpt.change.lock import Held, locked
 from airflow_provider_ckpt.change.option import WAIT_S
 from airflow_provider_ckpt.change.places import Stores
-from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.plan.acceptance import require_names
+from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.change.record import journal
 from airflow_provider_ckpt.change.record.receipt import Receipt
 from airflow_provider_ckpt.change.require_access import require_access

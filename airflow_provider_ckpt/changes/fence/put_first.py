@@ -8,7 +8,7 @@ from contextlib import suppress
 from airflow_provider_ckpt.change.guard import Tell, silent
 from airflow_provider_ckpt.change.option import WAIT_S
 from airflow_provider_ckpt.change.places import Stores
-from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.change.record.find_done import find_applied
 from airflow_provider_ckpt.change.tell_of_fence import telling_of_fence
 from airflow_provider_ckpt.changes.fence.make import find_fence, is_interrupted

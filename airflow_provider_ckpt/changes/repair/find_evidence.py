@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
-from airflow_provider_ckpt.change.actions import Copy, Create, Replace
+from airflow_provider_ckpt.change.plan.actions import Copy, Create, Replace
 from airflow_provider_ckpt.change.record.journal import history
 from airflow_provider_ckpt.changes.repair.batch_times import BatchTimes, contradiction, grain_ms, times_of
 from airflow_provider_ckpt.changes.repair.data_file import name_below, unlisted

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from airflow_provider_ckpt.change.actions import Create
 from airflow_provider_ckpt.change.places import Stores
-from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.plan.actions import Create
+from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.change.record.journal import history
 from airflow_provider_ckpt.changes.repair.fork import Fork
 from airflow_provider_ckpt.codec import layout

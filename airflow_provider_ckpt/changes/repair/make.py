@@ -9,11 +9,11 @@ from typing import ClassVar, Self
 
 from airflow_provider_ckpt.change.executor import InPlace
 from airflow_provider_ckpt.change.fit_sink import last_written, require_fit
-from airflow_provider_ckpt.change.kinds import Kind
 from airflow_provider_ckpt.change.make_plan import Planner, Seen, find_or_make, observe_whole
 from airflow_provider_ckpt.change.open_sinks import sink_of
 from airflow_provider_ckpt.change.places import Stores
-from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.plan.kinds import Kind
+from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.change.record.resume import Said
 from airflow_provider_ckpt.changes.repair.data_file import Spelling, spelling_of
 from airflow_provider_ckpt.changes.repair.decision import Decisions, decisions_of

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from airflow_provider_ckpt.change.actions import Action, Create, Replace
-from airflow_provider_ckpt.change.later_batches import deletes_of, requirements_of
-from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.plan.actions import Action, Create, Replace
+from airflow_provider_ckpt.change.plan.later_batches import deletes_of, requirements_of
+from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.changes.repair.share import Share, shares_by_effect
 from airflow_provider_ckpt.checkpoint.file_sink_log import SinkLog
 from airflow_provider_ckpt.checkpoint.view import CheckpointView

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
-from airflow_provider_ckpt.change.kinds import Kind
 from airflow_provider_ckpt.change.make_plan import Planner, Seen, find_or_make, refuse_unchangeable
 from airflow_provider_ckpt.change.open_sinks import sink_of
 from airflow_provider_ckpt.change.places import Stores
-from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.plan.kinds import Kind
+from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.change.record.journal import Record
 from airflow_provider_ckpt.change.record.resume import Said
 from airflow_provider_ckpt.changes.repartition.plan import plan_repartition

@@ -7,9 +7,9 @@ stops at its next compaction, so an entry that names no file is added, after the
 
 from __future__ import annotations
 
-from airflow_provider_ckpt.change.actions import Action, Create, Repartition
-from airflow_provider_ckpt.change.later_batches import requirements_of
-from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.plan.actions import Action, Create, Repartition
+from airflow_provider_ckpt.change.plan.later_batches import requirements_of
+from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.changes.repartition.refusals import half_done
 from airflow_provider_ckpt.checkpoint.contents import listed_shortly, unknown_names
 from airflow_provider_ckpt.checkpoint.file_sink_log import SinkLog

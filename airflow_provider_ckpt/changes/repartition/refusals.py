@@ -11,7 +11,7 @@ from shlex import quote
 from typing import NoReturn
 
 from airflow_provider_ckpt.change.added_errors import damage_of
-from airflow_provider_ckpt.change.facts import is_table, names_after
+from airflow_provider_ckpt.change.plan.facts import is_table, names_after
 from airflow_provider_ckpt.checkpoint.spark_confs import SHUFFLE_PARTITIONS, STATE_PROVIDER
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.codec import layout

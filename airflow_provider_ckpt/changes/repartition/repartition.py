@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from shlex import quote
 from typing import Any
 
-from airflow_provider_ckpt.change.actions import Copy, Repartition
 from airflow_provider_ckpt.change.executor import InPlace, Tick
-from airflow_provider_ckpt.change.facts import batch_of
-from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.plan.actions import Copy, Repartition
+from airflow_provider_ckpt.change.plan.facts import batch_of
+from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.change.record import journal
 from airflow_provider_ckpt.changes.repartition.ask_spark import ask_spark, require_spark
 from airflow_provider_ckpt.changes.repartition.make import Repartitioning

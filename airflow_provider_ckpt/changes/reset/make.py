@@ -13,7 +13,6 @@ from typing import ClassVar
 from airflow_provider_ckpt.change.executor import InPlace
 from airflow_provider_ckpt.change.find_repeated import repeated_warnings
 from airflow_provider_ckpt.change.judge_start import judge_start
-from airflow_provider_ckpt.change.kinds import Kind
 from airflow_provider_ckpt.change.make_plan import (
     Planner,
     Seen,
@@ -23,7 +22,8 @@ from airflow_provider_ckpt.change.make_plan import (
 )
 from airflow_provider_ckpt.change.open_sinks import sink_of
 from airflow_provider_ckpt.change.places import Stores
-from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.plan.kinds import Kind
+from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.change.record.journal import Record
 from airflow_provider_ckpt.change.record.resume import Said
 from airflow_provider_ckpt.changes.fence.make import required_fence

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from airflow_provider_ckpt.change.places import Stores
-from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.changes.reset.make import make_reset
 from airflow_provider_ckpt.changes.reset.request import ResetRequest
 from airflow_provider_ckpt.sources.move import Aim

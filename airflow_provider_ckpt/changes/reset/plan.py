@@ -17,11 +17,11 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from airflow_provider_ckpt.change.actions import Action, Replace
-from airflow_provider_ckpt.change.fenced import closed, with_fence
-from airflow_provider_ckpt.change.later_batches import deletes_of, peel, requirements_of, source_deletes
-from airflow_provider_ckpt.change.plan import Plan
-from airflow_provider_ckpt.change.requirements import Fenced
+from airflow_provider_ckpt.change.plan.actions import Action, Replace
+from airflow_provider_ckpt.change.plan.fenced import closed, with_fence
+from airflow_provider_ckpt.change.plan.later_batches import deletes_of, peel, requirements_of, source_deletes
+from airflow_provider_ckpt.change.plan.plan import Plan
+from airflow_provider_ckpt.change.plan.requirements import Fenced
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.codec import layout, offset_log
 from airflow_provider_ckpt.codec.commit_log import CommitMetadata

@@ -20,7 +20,7 @@ from airflow_provider_ckpt.backup.retention import date_warnings
 from airflow_provider_ckpt.backup.take import require_apart
 from airflow_provider_ckpt.backup.verify import read_verified, require_restorable_backup
 from airflow_provider_ckpt.change.judge_start import judge_written
-from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.change.record.find_written import find_written
 from airflow_provider_ckpt.changes.restore.judge_sinks import effects_of_restore
 from airflow_provider_ckpt.changes.restore.open_sink_log import find_new

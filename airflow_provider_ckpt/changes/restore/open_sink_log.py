@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from airflow_provider_ckpt.change.actions import Create
+from airflow_provider_ckpt.change.plan.actions import Create
 from airflow_provider_ckpt.changes.restore.require_empty import being_written
 from airflow_provider_ckpt.changes.restore.sink_start import entries_before
 from airflow_provider_ckpt.codec import layout

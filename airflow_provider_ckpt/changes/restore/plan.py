@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from airflow_provider_ckpt.backup.manifest import Manifest
-from airflow_provider_ckpt.change.actions import Action, Copy, Create
-from airflow_provider_ckpt.change.facts import kept_objects
-from airflow_provider_ckpt.change.plan import Plan
-from airflow_provider_ckpt.change.requirements import EmptyLocation, FromBackup, KeptSinkLog, Requirement
+from airflow_provider_ckpt.change.plan.actions import Action, Copy, Create
+from airflow_provider_ckpt.change.plan.facts import kept_objects
+from airflow_provider_ckpt.change.plan.plan import Plan
+from airflow_provider_ckpt.change.plan.requirements import EmptyLocation, FromBackup, KeptSinkLog, Requirement
 from airflow_provider_ckpt.changes.restore.sink_start import entries_before
 from airflow_provider_ckpt.checkpoint.own_files import UNDO_DIRECTORY, log_in
 from airflow_provider_ckpt.codec import layout

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from airflow_provider_ckpt.change.actions import Action
 from airflow_provider_ckpt.change.places import require_reachable
-from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.plan.actions import Action
+from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.errors import ObjectExistsError, ObjectNotFoundError
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.storage.stored_object import StoredObject

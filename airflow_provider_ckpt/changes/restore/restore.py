@@ -11,12 +11,12 @@ from airflow_provider_ckpt import codec
 from airflow_provider_ckpt.backup.catalog import find_backup
 from airflow_provider_ckpt.backup.copier import copies_at_once
 from airflow_provider_ckpt.backup.verify import read_verified
-from airflow_provider_ckpt.change.acceptance import require_accepted, require_names
-from airflow_provider_ckpt.change.actions import Action, Copy, Create
-from airflow_provider_ckpt.change.facts import Place
 from airflow_provider_ckpt.change.open_sinks import sinks_of
 from airflow_provider_ckpt.change.places import Stores, require_own_place
-from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.plan.acceptance import require_accepted, require_names
+from airflow_provider_ckpt.change.plan.actions import Action, Copy, Create
+from airflow_provider_ckpt.change.plan.facts import Place
+from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.change.record import journal
 from airflow_provider_ckpt.change.record.find_done import receipt_of
 from airflow_provider_ckpt.change.record.find_written import find_made, find_written, is_unrecorded, record_place

@@ -29,16 +29,16 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 
 from airflow_provider_ckpt.backup.manifest import Manifest
-from airflow_provider_ckpt.change.actions import Action, Copy, Delete
-from airflow_provider_ckpt.change.later_batches import (
+from airflow_provider_ckpt.change.plan.actions import Action, Copy, Delete
+from airflow_provider_ckpt.change.plan.later_batches import (
     deletes_of,
     peel,
     requirements_of,
     source_deletes,
     trimmed_entries,
 )
-from airflow_provider_ckpt.change.plan import Plan
-from airflow_provider_ckpt.change.requirements import FromBackup
+from airflow_provider_ckpt.change.plan.plan import Plan
+from airflow_provider_ckpt.change.plan.requirements import FromBackup
 from airflow_provider_ckpt.changes.rollback.plan import in_flight_warnings, rollback_plan, unknown_warnings
 from airflow_provider_ckpt.checkpoint.file_sink_log import SinkLog
 from airflow_provider_ckpt.checkpoint.source_log_files import file_sources

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.checkpoint.input_files import Inputs
 from airflow_provider_ckpt.sinks.effects import SinkEffect
 

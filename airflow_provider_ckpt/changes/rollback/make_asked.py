@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from airflow_provider_ckpt.change.places import Stores
-from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.changes.rollback.goal import BeforeDeploy, RollbackTarget, ToBackup
 from airflow_provider_ckpt.changes.rollback.make import make_rollback
 from airflow_provider_ckpt.changes.rollback.request import RollbackRequest

@@ -1,6 +1,6 @@
 """The plan of a rollback: drop every batch after one, in place.
 
-The steps are those of :mod:`~airflow_provider_ckpt.change.later_batches`, newest batch first. Each prefix of them
+The steps are those of :mod:`~airflow_provider_ckpt.change.plan.later_batches`, newest batch first. Each prefix of them
 leaves a checkpoint from which Spark starts correctly, which tests with real Spark show action by action.
 """
 
@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from airflow_provider_ckpt.change.actions import Action
-from airflow_provider_ckpt.change.later_batches import peel, requirements_of, source_deletes, trimmed_entries
-from airflow_provider_ckpt.change.plan import Plan
-from airflow_provider_ckpt.change.requirements import Requirement
+from airflow_provider_ckpt.change.plan.actions import Action
+from airflow_provider_ckpt.change.plan.later_batches import peel, requirements_of, source_deletes, trimmed_entries
+from airflow_provider_ckpt.change.plan.plan import Plan
+from airflow_provider_ckpt.change.plan.requirements import Requirement
 from airflow_provider_ckpt.checkpoint.contents import listed_shortly, unknown_names
 from airflow_provider_ckpt.checkpoint.file_sink_log import SinkLog
 from airflow_provider_ckpt.checkpoint.restart_set import RestartSet

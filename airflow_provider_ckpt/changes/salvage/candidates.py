@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
-from airflow_provider_ckpt.change.facts import batch_of
+from airflow_provider_ckpt.change.plan.facts import batch_of
 from airflow_provider_ckpt.changes.salvage.entries import commit_again
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks.state import has_state_ids

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Collection, Iterator
 
 from airflow_provider_ckpt import codec
-from airflow_provider_ckpt.change.facts import batch_of
+from airflow_provider_ckpt.change.plan.facts import batch_of
 from airflow_provider_ckpt.changes.salvage.entries import problem_of_entry
 from airflow_provider_ckpt.changes.salvage.neighbours import problem_beside, twins, write_times
 from airflow_provider_ckpt.changes.salvage.pieces import Piece

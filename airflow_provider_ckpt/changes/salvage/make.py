@@ -7,15 +7,15 @@ from dataclasses import dataclass, replace
 from shlex import quote
 from typing import ClassVar, Self
 
-from airflow_provider_ckpt.change.actions import Copy
 from airflow_provider_ckpt.change.added_errors import require_no_worse
 from airflow_provider_ckpt.change.executor import InPlace
 from airflow_provider_ckpt.change.judge_start import judge_start
-from airflow_provider_ckpt.change.kinds import Kind
 from airflow_provider_ckpt.change.make_plan import Planner, Seen, find_begun, observe_whole, with_lock_warnings
 from airflow_provider_ckpt.change.open_sinks import sink_of
 from airflow_provider_ckpt.change.places import Stores
-from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.plan.actions import Copy
+from airflow_provider_ckpt.change.plan.kinds import Kind
+from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.change.record import journal
 from airflow_provider_ckpt.change.record.resume import Said
 from airflow_provider_ckpt.changes.rollback.goal import facts_of

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from airflow_provider_ckpt.change.actions import Action, Clear, Close, Copy, Create, Delete, Open
-from airflow_provider_ckpt.change.facts import Spot, batch_of, kept_objects
-from airflow_provider_ckpt.change.later_batches import deletes_of, peel, requirements_of, trimmed_entries
-from airflow_provider_ckpt.change.plan import Plan
-from airflow_provider_ckpt.change.requirements import FromBackup, KeptObjects
+from airflow_provider_ckpt.change.plan.actions import Action, Clear, Close, Copy, Create, Delete, Open
+from airflow_provider_ckpt.change.plan.facts import Spot, batch_of, kept_objects
+from airflow_provider_ckpt.change.plan.later_batches import deletes_of, peel, requirements_of, trimmed_entries
+from airflow_provider_ckpt.change.plan.plan import Plan
+from airflow_provider_ckpt.change.plan.requirements import FromBackup, KeptObjects
 from airflow_provider_ckpt.changes.salvage.pieces import Piece
 from airflow_provider_ckpt.changes.salvage.temporary import target_of
 from airflow_provider_ckpt.changes.salvage.tree import Assembled, stands_in_the_way

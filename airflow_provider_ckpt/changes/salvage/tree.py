@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from airflow_provider_ckpt.change.facts import batch_of
+from airflow_provider_ckpt.change.plan.facts import batch_of
 from airflow_provider_ckpt.changes.salvage.pieces import Piece
 from airflow_provider_ckpt.checkpoint.restart_set import RestartSet
 from airflow_provider_ckpt.checkpoint.source_log_files import file_log_offset, source_entries, source_log_end

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from airflow_provider_ckpt.backup.manifest import Manifest, ManifestObject
-from airflow_provider_ckpt.change.facts import batch_of
+from airflow_provider_ckpt.change.plan.facts import batch_of
 from airflow_provider_ckpt.changes.salvage.pieces import Piece
 from airflow_provider_ckpt.changes.salvage.tree import Tree
 from airflow_provider_ckpt.codec import layout

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from airflow_provider_ckpt.change.judge_start import judge_written
-from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.change.record.find_written import find_written
 from airflow_provider_ckpt.changes.restore.plan import require_free_place
 from airflow_provider_ckpt.changes.restore.require_empty import require_empty

@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from airflow_provider_ckpt.change.actions import Action, Create
-from airflow_provider_ckpt.change.plan import Plan
-from airflow_provider_ckpt.change.requirements import EmptyLocation
+from airflow_provider_ckpt.change.plan.actions import Action, Create
+from airflow_provider_ckpt.change.plan.plan import Plan
+from airflow_provider_ckpt.change.plan.requirements import EmptyLocation
 from airflow_provider_ckpt.checkpoint.sink_marker import SinkMarker
 from airflow_provider_ckpt.checkpoint.spark_confs import CATALOGUE
 from airflow_provider_ckpt.codec import layout

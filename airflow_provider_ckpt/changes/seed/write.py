@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from airflow_provider_ckpt import codec
-from airflow_provider_ckpt.change.acceptance import require_accepted, require_names
-from airflow_provider_ckpt.change.actions import Action, Create
 from airflow_provider_ckpt.change.open_sinks import sinks_of
 from airflow_provider_ckpt.change.places import Stores, require_own_place
-from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.plan.acceptance import require_accepted, require_names
+from airflow_provider_ckpt.change.plan.actions import Action, Create
+from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.change.record import journal
 from airflow_provider_ckpt.change.record.find_done import receipt_of
 from airflow_provider_ckpt.change.record.find_written import find_made, is_unrecorded, record_place

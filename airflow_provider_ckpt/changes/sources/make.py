@@ -6,11 +6,8 @@ from dataclasses import dataclass, replace
 from shlex import quote
 from typing import ClassVar, Self
 
-from airflow_provider_ckpt.change.actions import Replace
 from airflow_provider_ckpt.change.executor import InPlace
-from airflow_provider_ckpt.change.fenced import with_fence
 from airflow_provider_ckpt.change.judge_start import judge_start
-from airflow_provider_ckpt.change.kinds import Kind
 from airflow_provider_ckpt.change.make_plan import (
     Planner,
     Seen,
@@ -20,7 +17,10 @@ from airflow_provider_ckpt.change.make_plan import (
 )
 from airflow_provider_ckpt.change.open_sinks import sink_of
 from airflow_provider_ckpt.change.places import Stores
-from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.plan.actions import Replace
+from airflow_provider_ckpt.change.plan.fenced import with_fence
+from airflow_provider_ckpt.change.plan.kinds import Kind
+from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.change.record.journal import Record
 from airflow_provider_ckpt.change.record.resume import Said
 from airflow_provider_ckpt.changes.fence.make import required_fence

@@ -11,9 +11,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 
-from airflow_provider_ckpt.change.actions import Action, Close, Open, Replace
-from airflow_provider_ckpt.change.later_batches import deletes_of, requirements_of
-from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.plan.actions import Action, Close, Open, Replace
+from airflow_provider_ckpt.change.plan.later_batches import deletes_of, requirements_of
+from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.changes.sources.directories import Sum, leftovers, moves
 from airflow_provider_ckpt.changes.sources.entries import changed_entry, ids_of, version_of
 from airflow_provider_ckpt.changes.sources.request import SourceChange

@@ -11,10 +11,10 @@ from typing import Any
 import click
 
 from airflow_provider_ckpt.backup.relocation import parse_path_rule
-from airflow_provider_ckpt.change.kinds import Kind
 from airflow_provider_ckpt.change.option import Field, Meaning, Opt, fields_of
 from airflow_provider_ckpt.change.places import Stores
-from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.plan.kinds import Kind
+from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.cli.changes.bookmark_file import read_bookmark
 from airflow_provider_ckpt.cli.changes.in_place import carry_out, planned_behind, read_own
 from airflow_provider_ckpt.cli.changes.plan_files import require_alone, require_consistent

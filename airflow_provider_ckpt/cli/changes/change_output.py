@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from airflow_provider_ckpt.change.actions import Taking
-from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.plan.actions import Taking
+from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.change.record.journal import Record
 from airflow_provider_ckpt.change.record.receipt import Receipt
 from airflow_provider_ckpt.cli.changes.plan_files import next_command, seen_command, undo_command

@@ -34,7 +34,7 @@ from airflow_provider_ckpt.visible import visible
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from airflow_provider_ckpt.change.plan import Plan
+    from airflow_provider_ckpt.change.plan.plan import Plan
     from airflow_provider_ckpt.change.record.journal import Record
     from airflow_provider_ckpt.documents.changes import ForgetDocument, HistoryDocument, RecordDocument
 

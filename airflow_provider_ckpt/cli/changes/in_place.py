@@ -9,9 +9,9 @@ from typing import Any
 import click
 
 from airflow_provider_ckpt.change.apply import apply
-from airflow_provider_ckpt.change.kinds import Kind
 from airflow_provider_ckpt.change.places import Stores, require_own_place
-from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.plan.kinds import Kind
+from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.change.record.find_done import find_applied, receipt_of
 from airflow_provider_ckpt.changes.fence.put_first import plan_behind
 from airflow_provider_ckpt.cli.changes.change_output import report_change

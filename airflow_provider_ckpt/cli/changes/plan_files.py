@@ -9,9 +9,9 @@ from typing import Any
 
 import click
 
-from airflow_provider_ckpt.change.kinds import Kind
-from airflow_provider_ckpt.change.plan import Plan
-from airflow_provider_ckpt.change.plan_file import MOST_BYTES, decode, encode
+from airflow_provider_ckpt.change.plan.file import MOST_BYTES, decode, encode
+from airflow_provider_ckpt.change.plan.kinds import Kind
+from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.cli.absolute_words import absolute_location, absolute_words
 from airflow_provider_ckpt.cli.files import read_bytes, require_outside
 from airflow_provider_ckpt.errors import CheckpointNotFoundError, PlanError, StoreError

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import click
 
-from airflow_provider_ckpt.change.fenced import idle_query_warning
 from airflow_provider_ckpt.change.open_sinks import sink_of
-from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.plan.fenced import idle_query_warning
+from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.change.record.find_done import find_undo_of
 from airflow_provider_ckpt.change.undo.make import make_undo
 from airflow_provider_ckpt.change.undo.request import UndoRequest

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.changes.sources.make import make_source_change
 from airflow_provider_ckpt.changes.sources.read_sources import Sources, read_sources
 from airflow_provider_ckpt.changes.sources.request import SourcesRequest

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow.providers.common.compat.sdk import AirflowException
 
-from airflow_provider_ckpt.change.acceptance import require_newer
 from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.ask_word import ask_word
-from airflow_provider_ckpt.change.expectation import require_expected
-from airflow_provider_ckpt.change.kinds import Kind
 from airflow_provider_ckpt.change.option import WAIT_S
 from airflow_provider_ckpt.change.places import Stores
-from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.plan.acceptance import require_newer
+from airflow_provider_ckpt.change.plan.expectation import require_expected
+from airflow_provider_ckpt.change.plan.kinds import Kind
+from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.change.record.find_done import find_done, receipt_of
 from airflow_provider_ckpt.change.record.journal import Record
 from airflow_provider_ckpt.changes.fence.put_first import plan_behind

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from airflow_provider_ckpt.change.acceptance import require_newer
-from airflow_provider_ckpt.change.kinds import Kind
 from airflow_provider_ckpt.change.open_sinks import open_sinks, sinks_of
-from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.plan.acceptance import require_newer
+from airflow_provider_ckpt.change.plan.kinds import Kind
+from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.change.record.find_done import receipt_of
 from airflow_provider_ckpt.change.record.find_written import find_own_begun, find_own_done
 from airflow_provider_ckpt.change.record.journal import Record

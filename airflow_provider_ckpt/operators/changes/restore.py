@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 
 from airflow_provider_ckpt.backup.catalog import find_backup
 from airflow_provider_ckpt.backup.relocation import PathRule
-from airflow_provider_ckpt.change.kinds import Kind
 from airflow_provider_ckpt.change.option import WAIT_S
-from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.plan.kinds import Kind
+from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.change.record.receipt import Receipt
 from airflow_provider_ckpt.changes.restore.make import fork_id, make_restore
 from airflow_provider_ckpt.changes.restore.put_origin_fence import behind_fence_of_origin

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from airflow_provider_ckpt.change.kinds import Kind
 from airflow_provider_ckpt.change.places import Stores
-from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.plan.kinds import Kind
+from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.changes.rollback.make_asked import make_rollback_asked
 from airflow_provider_ckpt.changes.rollback.request import RollbackRequest
 from airflow_provider_ckpt.errors import CheckpointError

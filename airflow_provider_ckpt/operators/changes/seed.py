@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
-from airflow_provider_ckpt.change.kinds import Kind
-from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.plan.kinds import Kind
+from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.change.record.receipt import Receipt
 from airflow_provider_ckpt.changes.rollback.goal import ToTimestamp
 from airflow_provider_ckpt.changes.rollback.resolve import resolve

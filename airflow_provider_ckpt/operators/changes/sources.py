@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from airflow_provider_ckpt.change.kinds import Kind
 from airflow_provider_ckpt.change.places import Stores
-from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.plan.kinds import Kind
+from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.changes.sources.make import make_source_change
 from airflow_provider_ckpt.changes.sources.request import SourcesRequest
 from airflow_provider_ckpt.errors import CheckpointError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_provider_ckpt.change.facts import Saved
+from airflow_provider_ckpt.change.plan.facts import Saved
 from airflow_provider_ckpt.change.record.saved import saved_fields, saved_from
 from airflow_provider_ckpt.storage.access import Attributes, access
 

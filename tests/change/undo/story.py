@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from airflow_provider_ckpt.change.actions import Action, Delete
-from airflow_provider_ckpt.change.facts import Place, Saved, Spot
-from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.plan.actions import Action, Delete
+from airflow_provider_ckpt.change.plan.facts import Place, Saved, Spot
+from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.change.undo.left import After
 from airflow_provider_ckpt.change.undo.plan import Undo, judge_undo
 from airflow_provider_ckpt.changes.rollback.plan import plan_rollback

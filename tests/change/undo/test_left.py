@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_provider_ckpt.change.actions import Delete
-from airflow_provider_ckpt.change.facts import Saved
+from airflow_provider_ckpt.change.plan.actions import Delete
+from airflow_provider_ckpt.change.plan.facts import Saved
 from airflow_provider_ckpt.change.undo.left import find_present
 from tests.change.undo.story import REMOVED, Story, rolled_back, written
 

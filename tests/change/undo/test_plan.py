@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from airflow_provider_ckpt.change.actions import Copy, Delete
-from airflow_provider_ckpt.change.facts import Saved, kept_objects
-from airflow_provider_ckpt.change.plan import plan_from_dict
+from airflow_provider_ckpt.change.plan.actions import Copy, Delete
+from airflow_provider_ckpt.change.plan.facts import Saved, kept_objects
+from airflow_provider_ckpt.change.plan.plan import plan_from_dict
 from airflow_provider_ckpt.changes.rollback.plan import plan_rollback
 from airflow_provider_ckpt.checkpoint.restart_set import RestartSet
 from airflow_provider_ckpt.errors import PlanError

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from airflow_provider_ckpt.change.plan import plan_from_dict
+from airflow_provider_ckpt.change.plan.plan import plan_from_dict
 from airflow_provider_ckpt.changes.fence.plan import fence_of, is_closing, plan_closing, plan_fence
 from airflow_provider_ckpt.codec import commit_log
 from airflow_provider_ckpt.codec.closing import CLOSING

@@ -11,7 +11,7 @@ import shutil
 from pathlib import Path
 
 from airflow_provider_ckpt.change.places import Stores
-from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.changes.repair.decision import Decisions
 from airflow_provider_ckpt.changes.repair.make import make_repair
 from airflow_provider_ckpt.query.sink import Sink

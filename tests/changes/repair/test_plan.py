@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from airflow_provider_ckpt.change.plan import plan_from_dict
+from airflow_provider_ckpt.change.plan.plan import plan_from_dict
 from airflow_provider_ckpt.changes.repair.plan import NewEntry, effects_of, plan_repair
 from airflow_provider_ckpt.changes.repair.share import Share
 from airflow_provider_ckpt.errors import PlanError

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from airflow_provider_ckpt.change.apply import apply
-from airflow_provider_ckpt.change.plan_file import decode, encode
+from airflow_provider_ckpt.change.plan.file import decode, encode
 from airflow_provider_ckpt.change.record.journal import history
 from airflow_provider_ckpt.change.undo.make import make_undo
 from airflow_provider_ckpt.changes.repair.decision import parse_decisions

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from airflow_provider_ckpt.change.facts import batch_of, is_table
 from airflow_provider_ckpt.change.places import Stores
+from airflow_provider_ckpt.change.plan.facts import batch_of, is_table
 from airflow_provider_ckpt.changes.repartition import repartition
 from airflow_provider_ckpt.codec.layout import main_name
 from airflow_provider_ckpt.query.sink import Sink

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from airflow_provider_ckpt.change.make_plan import make_anew
-from airflow_provider_ckpt.change.plan_difference import difference
+from airflow_provider_ckpt.change.plan.difference import difference
 from airflow_provider_ckpt.changes.repartition.make import Repartitioning, make_repartition
 from airflow_provider_ckpt.errors import CheckpointError, PlanError
 from airflow_provider_ckpt.query.sink import Sink

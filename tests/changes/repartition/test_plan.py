@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_provider_ckpt.change.actions import Create, Repartition
-from airflow_provider_ckpt.change.plan import plan_from_dict
+from airflow_provider_ckpt.change.plan.actions import Create, Repartition
+from airflow_provider_ckpt.change.plan.plan import plan_from_dict
 from airflow_provider_ckpt.changes.repartition.plan import plan_repartition
 from airflow_provider_ckpt.checkpoint.file_sink_log import SinkLog
 from airflow_provider_ckpt.checkpoint.observe import observe

@@ -8,7 +8,7 @@ from typing import Any
 
 from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.places import Stores
-from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.changes.reset.make import make_reset
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.query.sink import Sink, parse_sink

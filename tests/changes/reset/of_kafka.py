@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from airflow_provider_ckpt.change.places import Stores
-from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.changes.reset.make import make_reset
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.query.sink import parse_sink

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from airflow_provider_ckpt.change.actions import Replace
-from airflow_provider_ckpt.change.plan import plan_from_dict
+from airflow_provider_ckpt.change.plan.actions import Replace
+from airflow_provider_ckpt.change.plan.plan import plan_from_dict
 from airflow_provider_ckpt.changes.reset.plan import entry_with, moves_of, plan_reset
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.checkpoint.view import CheckpointView

@@ -10,7 +10,7 @@ from collections import Counter
 import pytest
 
 from airflow_provider_ckpt.change.apply import apply
-from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.change.undo.make import make_undo
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.sources.kafka.extent import Partition

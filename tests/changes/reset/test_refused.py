@@ -6,7 +6,7 @@ import pytest
 
 from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.places import Stores
-from airflow_provider_ckpt.change.plan import plan_from_dict
+from airflow_provider_ckpt.change.plan.plan import plan_from_dict
 from airflow_provider_ckpt.errors import PlanError, StalePlanError
 from airflow_provider_ckpt.sources.kafka.strategies import ToCurrent, ToEarliest, ToOffsets
 from airflow_provider_ckpt.storage.store import Store

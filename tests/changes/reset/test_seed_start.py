@@ -10,7 +10,7 @@ import pytest
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
-from airflow_provider_ckpt.change.actions import Create
+from airflow_provider_ckpt.change.plan.actions import Create
 from airflow_provider_ckpt.changes.seed.make import make_seed, positions_of
 from airflow_provider_ckpt.cli import run
 from airflow_provider_ckpt.query.sink import parse_sink

@@ -9,7 +9,7 @@ import pytest
 
 from airflow_provider_ckpt.backup.catalog import find_backup
 from airflow_provider_ckpt.backup.take import take_backup
-from airflow_provider_ckpt.change.plan import Plan, plan_from_dict
+from airflow_provider_ckpt.change.plan.plan import Plan, plan_from_dict
 from airflow_provider_ckpt.changes.restore.make import make_restore
 from airflow_provider_ckpt.changes.restore.open_sink_log import find_new
 from airflow_provider_ckpt.changes.restore.restore import restore

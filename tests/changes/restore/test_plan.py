@@ -7,8 +7,8 @@ import json
 import pytest
 
 from airflow_provider_ckpt.backup.manifest import Manifest, ManifestObject
-from airflow_provider_ckpt.change.actions import Copy, Create
-from airflow_provider_ckpt.change.plan import Plan, plan_from_dict
+from airflow_provider_ckpt.change.plan.actions import Copy, Create
+from airflow_provider_ckpt.change.plan.plan import Plan, plan_from_dict
 from airflow_provider_ckpt.changes.restore.plan import plan_restore, require_free_place
 from airflow_provider_ckpt.errors import PlanError
 from airflow_provider_ckpt.sinks.effects import SinkEffect

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from airflow_provider_ckpt.change.places import Stores
-from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.changes.rollback.make import make_rollback
 from airflow_provider_ckpt.errors import BatchNotRestorableError
 from airflow_provider_ckpt.query.sink import parse_sink

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import pytest
 
 from airflow_provider_ckpt.backup.manifest import Manifest, ManifestObject
-from airflow_provider_ckpt.change.actions import Copy
-from airflow_provider_ckpt.change.plan import Plan, plan_from_dict
+from airflow_provider_ckpt.change.plan.actions import Copy
+from airflow_provider_ckpt.change.plan.plan import Plan, plan_from_dict
 from airflow_provider_ckpt.changes.rollback.exchange_plan import EXCHANGE_WARNING, plan_exchange, require_left_behind
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.errors import BatchNotRestorableError

@@ -9,7 +9,7 @@ import pytest
 from airflow_provider_ckpt.backup.take import take_backup
 from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.places import Stores
-from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.change.undo.make import make_undo
 from airflow_provider_ckpt.changes.reset.make import make_reset
 from airflow_provider_ckpt.changes.rollback.goal import ToBackup

@@ -23,7 +23,7 @@ from airflow_provider_ckpt.backup.retention import RetentionPolicy
 from airflow_provider_ckpt.backup.take import take_backup
 from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.places import Stores
-from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.change.record.journal import history
 from airflow_provider_ckpt.change.undo.make import make_undo
 from airflow_provider_ckpt.changes.restore.make import make_restore

@@ -6,7 +6,7 @@ import pytest
 
 from airflow_provider_ckpt import codec
 from airflow_provider_ckpt.backup.manifest import Manifest, ManifestObject
-from airflow_provider_ckpt.change.facts import Saved
+from airflow_provider_ckpt.change.plan.facts import Saved
 from airflow_provider_ckpt.change.undo.left import After
 from airflow_provider_ckpt.change.undo.plan import judge_undo
 from airflow_provider_ckpt.changes.rollback.exchange_plan import plan_exchange

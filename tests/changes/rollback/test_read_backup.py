@@ -15,7 +15,7 @@ from airflow_provider_ckpt.backup.take import take_backup
 from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.lock import locked
 from airflow_provider_ckpt.change.places import Stores
-from airflow_provider_ckpt.change.plan import Plan, plan_from_dict
+from airflow_provider_ckpt.change.plan.plan import Plan, plan_from_dict
 from airflow_provider_ckpt.change.record.journal import history
 from airflow_provider_ckpt.change.record.receipt import Receipt
 from airflow_provider_ckpt.change.undo.make import make_undo

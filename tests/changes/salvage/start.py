@@ -21,7 +21,7 @@ from typing import Any
 from airflow_provider_ckpt.backup.take import take_backup
 from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.places import Stores
-from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.change.undo.make import make_undo
 from airflow_provider_ckpt.changes.rollback.make import make_rollback
 from airflow_provider_ckpt.changes.salvage.make import make_salvage

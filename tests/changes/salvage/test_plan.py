@@ -5,7 +5,7 @@ from __future__ import annotations
 from airflow_provider_ckpt.backup.take import take_backup
 from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.places import Stores
-from airflow_provider_ckpt.change.plan import plan_from_dict
+from airflow_provider_ckpt.change.plan.plan import plan_from_dict
 from airflow_provider_ckpt.change.undo.make import make_undo
 from airflow_provider_ckpt.changes.rollback.make import make_rollback
 from airflow_provider_ckpt.changes.salvage.candidates import Candidate

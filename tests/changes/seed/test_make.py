@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from airflow_provider_ckpt.change.plan import plan_from_dict
+from airflow_provider_ckpt.change.plan.plan import plan_from_dict
 from airflow_provider_ckpt.changes.seed.make import Given, given_positions, make_seed, positions_of
 from airflow_provider_ckpt.changes.seed.plan import Positions
 from airflow_provider_ckpt.changes.seed.write import write_seed

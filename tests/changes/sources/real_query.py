@@ -15,7 +15,7 @@ from typing import Any
 from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.make_plan import observe_without_flight
 from airflow_provider_ckpt.change.places import Stores
-from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.changes.sources.find_operators import find_operators
 from airflow_provider_ckpt.changes.sources.make import make_source_change
 from airflow_provider_ckpt.changes.sources.request import parse_change

@@ -11,7 +11,7 @@ import pytest
 
 from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.places import Stores
-from airflow_provider_ckpt.change.plan import plan_from_dict
+from airflow_provider_ckpt.change.plan.plan import plan_from_dict
 from airflow_provider_ckpt.change.record.journal import history
 from airflow_provider_ckpt.change.undo.make import make_undo
 from airflow_provider_ckpt.changes.fence.make import find_fence

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from airflow_provider_ckpt.backup.take import take_backup
-from airflow_provider_ckpt.change.acceptance import require_accepted
-from airflow_provider_ckpt.change.plan import plan_from_dict
-from airflow_provider_ckpt.change.plan_file import MOST_BYTES
+from airflow_provider_ckpt.change.plan.acceptance import require_accepted
+from airflow_provider_ckpt.change.plan.file import MOST_BYTES
+from airflow_provider_ckpt.change.plan.plan import plan_from_dict
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.cli import run
 from airflow_provider_ckpt.errors import PlanError

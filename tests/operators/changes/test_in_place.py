@@ -9,9 +9,9 @@ from functools import partial
 import pytest
 from airflow.providers.common.compat.sdk import AirflowFailException
 
-from airflow_provider_ckpt.change.actions import Delete
-from airflow_provider_ckpt.change.expectation import expectation_of
 from airflow_provider_ckpt.change.places import Stores
+from airflow_provider_ckpt.change.plan.actions import Delete
+from airflow_provider_ckpt.change.plan.expectation import expectation_of
 from airflow_provider_ckpt.changes.rollback.goal import ToBatch
 from airflow_provider_ckpt.changes.rollback.make import make_rollback
 from airflow_provider_ckpt.errors import PlanError

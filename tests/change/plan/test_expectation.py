@@ -8,10 +8,10 @@ from dataclasses import replace
 
 import pytest
 
-from airflow_provider_ckpt.change.actions import Delete
-from airflow_provider_ckpt.change.expectation import expectation_of, require_expected
-from airflow_provider_ckpt.change.plan import Plan
-from airflow_provider_ckpt.change.requirements import KeptObjects, LatestCommitted
+from airflow_provider_ckpt.change.plan.actions import Delete
+from airflow_provider_ckpt.change.plan.expectation import expectation_of, require_expected
+from airflow_provider_ckpt.change.plan.plan import Plan
+from airflow_provider_ckpt.change.plan.requirements import KeptObjects, LatestCommitted
 from airflow_provider_ckpt.errors import PlanError, StalePlanError
 from airflow_provider_ckpt.sinks.effects import SinkEffect
 from tests.change.plans import RESET, ROLLBACK

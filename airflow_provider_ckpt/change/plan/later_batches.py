@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from airflow_provider_ckpt.change.actions import Action, Delete
-from airflow_provider_ckpt.change.facts import Place, kept_objects, names_after
-from airflow_provider_ckpt.change.requirements import (
+from airflow_provider_ckpt.change.plan.actions import Action, Delete
+from airflow_provider_ckpt.change.plan.facts import Place, kept_objects, names_after
+from airflow_provider_ckpt.change.plan.requirements import (
     KeptObjects,
     KeptSinkLog,
     LatestCommitted,

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from airflow_provider_ckpt.change.actions import Close, Copy, Delete, Open, Replace
-from airflow_provider_ckpt.change.facts import Facts
-from airflow_provider_ckpt.change.plan import plan_from_dict
-from airflow_provider_ckpt.change.requirements import (
+from airflow_provider_ckpt.change.plan.actions import Close, Copy, Delete, Open, Replace
+from airflow_provider_ckpt.change.plan.facts import Facts
+from airflow_provider_ckpt.change.plan.plan import plan_from_dict
+from airflow_provider_ckpt.change.plan.requirements import (
     EmptyLocation,
     FromBackup,
     KeptObjects,

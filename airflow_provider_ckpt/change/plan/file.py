@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_ckpt.change.kinds import Kind
-from airflow_provider_ckpt.change.plan import Plan, plan_from_dict
+from airflow_provider_ckpt.change.plan.kinds import Kind
+from airflow_provider_ckpt.change.plan.plan import Plan, plan_from_dict
 from airflow_provider_ckpt.documents import FORMAT_VERSION, is_current
 from airflow_provider_ckpt.errors import PlanError
 from airflow_provider_ckpt.untrusted.bounded_json import parse_json

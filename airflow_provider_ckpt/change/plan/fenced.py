@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from airflow_provider_ckpt.change.actions import Close, Open
-from airflow_provider_ckpt.change.plan import Plan
-from airflow_provider_ckpt.change.requirements import Fenced, WriterStopped
+from airflow_provider_ckpt.change.plan.actions import Close, Open
+from airflow_provider_ckpt.change.plan.plan import Plan
+from airflow_provider_ckpt.change.plan.requirements import Fenced, WriterStopped
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.layout import main_name
 

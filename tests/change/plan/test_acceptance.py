@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from airflow_provider_ckpt.change.acceptance import effects_of, require_accepted, require_names, require_newer
+from airflow_provider_ckpt.change.plan.acceptance import effects_of, require_accepted, require_names, require_newer
 from airflow_provider_ckpt.errors import PlanError
 from airflow_provider_ckpt.query.sink import NOT_DECLARED
 from airflow_provider_ckpt.sinks.effects import SinkEffect

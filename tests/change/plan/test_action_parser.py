@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_provider_ckpt.change.action_parser import action_from_dict
-from airflow_provider_ckpt.change.actions import Clear, Close, Copy, Create, Delete, Open, Repartition, Replace
+from airflow_provider_ckpt.change.plan.action_parser import action_from_dict
+from airflow_provider_ckpt.change.plan.actions import Clear, Close, Copy, Create, Delete, Open, Repartition, Replace
 from airflow_provider_ckpt.errors import PlanError
 from tests.change.plans import SHA
 

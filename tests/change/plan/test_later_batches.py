@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from airflow_provider_ckpt.change.actions import Delete
-from airflow_provider_ckpt.change.facts import Facts
-from airflow_provider_ckpt.change.later_batches import deletes_of, peel, requirements_of
+from airflow_provider_ckpt.change.plan.actions import Delete
+from airflow_provider_ckpt.change.plan.facts import Facts
+from airflow_provider_ckpt.change.plan.later_batches import deletes_of, peel, requirements_of
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from tests.views import QUERY_ID, listed, sink_of, view_of
 

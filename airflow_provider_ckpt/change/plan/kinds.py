@@ -9,8 +9,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from airflow_provider_ckpt.change.actions import Action, Clear, Close, Copy, Create, Delete, Open, Repartition, Replace
-from airflow_provider_ckpt.change.requirements import (
+from airflow_provider_ckpt.change.plan.actions import (
+    Action,
+    Clear,
+    Close,
+    Copy,
+    Create,
+    Delete,
+    Open,
+    Repartition,
+    Replace,
+)
+from airflow_provider_ckpt.change.plan.requirements import (
     EmptyLocation,
     Fenced,
     FromBackup,

@@ -6,7 +6,7 @@ from typing import get_args
 
 import pytest
 
-from airflow_provider_ckpt.change.requirements import KINDS, Requirement, requirement_from_dict
+from airflow_provider_ckpt.change.plan.requirements import KINDS, Requirement, requirement_from_dict
 from tests.change.plans import SHA
 
 #: Of each kind: what a plan may expect, and what people have to read of it.

@@ -10,7 +10,7 @@ import hashlib
 import json
 from typing import Any, TypedDict
 
-from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.errors import StalePlanError
 from airflow_provider_ckpt.untrusted.fields import Fields
 

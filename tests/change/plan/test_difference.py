@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from airflow_provider_ckpt.change.actions import Delete
-from airflow_provider_ckpt.change.plan import Plan
-from airflow_provider_ckpt.change.plan_difference import difference
-from airflow_provider_ckpt.change.requirements import SameQuery
+from airflow_provider_ckpt.change.plan.actions import Delete
+from airflow_provider_ckpt.change.plan.difference import difference
+from airflow_provider_ckpt.change.plan.plan import Plan
+from airflow_provider_ckpt.change.plan.requirements import SameQuery
 from airflow_provider_ckpt.sinks.effects import SinkEffect
 from tests.change.plans import ROLLBACK
 

@@ -9,7 +9,7 @@ import hashlib
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, get_args
 
-from airflow_provider_ckpt.change.facts import Facts, Place, Spot
+from airflow_provider_ckpt.change.plan.facts import Facts, Place, Spot
 from airflow_provider_ckpt.codec.closing import CLOSING
 
 PLACES: tuple[Place, ...] = get_args(Place)

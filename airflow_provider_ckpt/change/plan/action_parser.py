@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from airflow_provider_ckpt.change.actions import (
+from airflow_provider_ckpt.change.plan.actions import (
     PLACES,
     Action,
     Clear,
@@ -18,7 +18,7 @@ from airflow_provider_ckpt.change.actions import (
     Repartition,
     Replace,
 )
-from airflow_provider_ckpt.change.facts import Place
+from airflow_provider_ckpt.change.plan.facts import Place
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.errors import PlanError
 from airflow_provider_ckpt.untrusted.fields import Fields, shown

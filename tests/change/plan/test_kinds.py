@@ -7,12 +7,12 @@ from typing import get_args
 
 import pytest
 
-from airflow_provider_ckpt.change.actions import Action
 from airflow_provider_ckpt.change.executor import InPlace, executor_of
-from airflow_provider_ckpt.change.kinds import KINDS, Kind
-from airflow_provider_ckpt.change.plan import Plan
-from airflow_provider_ckpt.change.requirements import Requirement as AnyRequirement
-from airflow_provider_ckpt.change.requirements import WriterStopped
+from airflow_provider_ckpt.change.plan.actions import Action
+from airflow_provider_ckpt.change.plan.kinds import KINDS, Kind
+from airflow_provider_ckpt.change.plan.plan import Plan
+from airflow_provider_ckpt.change.plan.requirements import Requirement as AnyRequirement
+from airflow_provider_ckpt.change.plan.requirements import WriterStopped
 from tests.change.plans import REPARTITION, RESET, ROLLBACK, UNDO
 from tests.package import rooms_loaded_by
 

@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from airflow_provider_ckpt.change.facts import Facts, kept_objects
+from airflow_provider_ckpt.change.plan.facts import Facts, kept_objects
 from airflow_provider_ckpt.checkpoint.progress import or_none
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.untrusted.fields import Fields

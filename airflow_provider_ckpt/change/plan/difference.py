@@ -5,8 +5,8 @@ So no step is carried out that somebody else has written into it.
 
 from __future__ import annotations
 
-from airflow_provider_ckpt.change.actions import Action
-from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.plan.actions import Action
+from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.sinks.effects import Effect
 
 

@@ -13,11 +13,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_ckpt.change.action_parser import action_from_dict
-from airflow_provider_ckpt.change.actions import Action, Clear, Close, Copy, Delete, Ends, Open, Repartition
-from airflow_provider_ckpt.change.facts import Facts, Place, Spot
-from airflow_provider_ckpt.change.kinds import KINDS, Kind, Rules
-from airflow_provider_ckpt.change.requirements import (
+from airflow_provider_ckpt.change.plan.action_parser import action_from_dict
+from airflow_provider_ckpt.change.plan.actions import Action, Clear, Close, Copy, Delete, Ends, Open, Repartition
+from airflow_provider_ckpt.change.plan.facts import Facts, Place, Spot
+from airflow_provider_ckpt.change.plan.kinds import KINDS, Kind, Rules
+from airflow_provider_ckpt.change.plan.requirements import (
     Fenced,
     FromBackup,
     KeptSinkLog,

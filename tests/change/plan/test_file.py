@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from airflow_provider_ckpt.change import plan_file
-from airflow_provider_ckpt.change.plan_file import MOST_BYTES, decode, document, encode, plan_of_value
+from airflow_provider_ckpt.change.plan import file as plan_file
+from airflow_provider_ckpt.change.plan.file import MOST_BYTES, decode, document, encode, plan_of_value
 from airflow_provider_ckpt.errors import PlanError
 from tests.change.plans import REPARTITION, RESET, RESTORE, ROLLBACK, UNDO
 

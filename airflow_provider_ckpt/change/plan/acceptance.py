@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from datetime import datetime
 
-from airflow_provider_ckpt.change.plan import Plan
+from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.errors import PlanError
 from airflow_provider_ckpt.query.sink import NOT_DECLARED
 from airflow_provider_ckpt.sinks.effects import EFFECTS, Effect, SinkEffect

@@ -1,0 +1,1 @@
+"""A plan as a value: its steps, what it requires, and what people agree to."""
