@@ -24,6 +24,8 @@ from airflow_provider_ckpt.untrusted.spans import batches_text
 
 #: A deploy of which nobody has said anything.
 ANY = DeploySpec()
+#: How a warning begins that is about what was there before the change.
+_NO_START = "Spark does not start from this checkpoint"
 
 
 def require_no_worse(
@@ -67,6 +69,18 @@ def require_no_worse(
     return replace(plan, warnings=(*plan.warnings, *told)) if told else plan
 
 
+def with_present_stops(plan: Plan, now: CheckpointView) -> Plan:
+    """The plan with a warning for what stops Spark at a start from the checkpoint as it is."""
+    stops = [finding for finding in errors_of(now) if finding.spark_error]
+    told = (f"{_NO_START} as it is: {_listed(stops)}.",) if stops else ()
+    return replace(plan, warnings=(*plan.warnings, *told)) if told else plan
+
+
+def is_without_start(plan: Plan) -> bool:
+    """True if a plan was judged, and warns that Spark does not start from the checkpoint that it changes."""
+    return any(text.startswith(_NO_START) for text in plan.warnings)
+
+
 def errors_of(view: CheckpointView, deploy: DeploySpec = ANY) -> list[Finding]:
     """Errors of the forecast: they stop Spark at a restart, or make it lose data."""
     return _errors(forecast(view, deploy).findings)
@@ -88,12 +102,15 @@ def _added(now: CheckpointView, after: CheckpointView, deploy: DeploySpec) -> tu
 
 
 def _told(plan: Plan, stops: list[Finding]) -> Iterator[str]:
-    found = "; ".join(dict.fromkeys(map(_said, stops[:3])))
-    more = f"; and {len(stops) - 3} more" if len(stops) > 3 else ""
     if plan.rules.takes_back:
-        yield f"After this {plan.called} Spark does not start: {found}{more}."
+        yield f"After this {plan.called} Spark does not start: {_listed(stops)}."
     else:
-        yield f"Spark does not start from this checkpoint, before the {plan.called} and after it: {found}{more}."
+        yield f"{_NO_START}, before the {plan.called} and after it: {_listed(stops)}."
+
+
+def _listed(stops: list[Finding]) -> str:
+    found = "; ".join(dict.fromkeys(map(_said, stops[:3])))
+    return f"{found}; and {len(stops) - 3} more" if len(stops) > 3 else found
 
 
 def _waiting(plan: Plan, now: CheckpointView, after: CheckpointView) -> Iterator[str]:

@@ -1,8 +1,6 @@
 """Judges if Spark would start after a change: reads the checkpoint as it is and as the change leaves it.
 
 The state itself is read only of the result, and only where that is asked for: the present one may be damaged.
-
-The state itself is read of the result alone, where that is asked for: what is there now may be as damaged as it likes.
 """
 
 from __future__ import annotations
@@ -10,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from airflow_provider_ckpt.change.added_errors import ANY, require_no_worse
+from airflow_provider_ckpt.change.added_errors import ANY, require_no_worse, with_present_stops
 from airflow_provider_ckpt.change.plan.actions import Action, Clear, Close, Copy, Create, Delete, Open, Replace
 from airflow_provider_ckpt.change.plan.facts import Place
 from airflow_provider_ckpt.change.plan.plan import Plan
@@ -59,6 +57,17 @@ def judge_start(
     now = _as_restart_sees(view, checkpoint, checkpoint.head, checkpoint.chunks, state=False)
     after = view_after(plan, view, checkpoint, source_of, state=state)
     return require_no_worse(plan, now, after, deploy=deploy, hint=hint, marker=marker)
+
+
+def judge_present(plan: Plan, view: CheckpointView, checkpoint: Store) -> Plan:
+    """The plan with a warning for what stops Spark as the checkpoint is, where nobody knows what comes before the end.
+
+    Args:
+        plan: A change that waits for a query that runs.
+        view: The checkpoint as it is.
+        checkpoint: Where it is.
+    """
+    return with_present_stops(plan, _as_restart_sees(view, checkpoint, checkpoint.head, checkpoint.chunks, state=False))
 
 
 def judge_written(plan: Plan, target: Store, source_of: SourceOf | None = None) -> Plan:

@@ -6,7 +6,8 @@ from collections.abc import Collection
 from dataclasses import replace
 from shlex import quote
 
-from airflow_provider_ckpt.change.judge_start import judge_start
+from airflow_provider_ckpt.change.added_errors import is_without_start
+from airflow_provider_ckpt.change.judge_start import judge_present, judge_start
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.change.plan.requirements import Fenced
@@ -18,6 +19,7 @@ from airflow_provider_ckpt.changes.fence.plan import (
     plan_closing_of,
     plan_fence,
     plan_there,
+    without_start,
 )
 from airflow_provider_ckpt.changes.fence.refusals import (
     refuse_flow,
@@ -42,12 +44,14 @@ from airflow_provider_ckpt.storage.store import Store
 _MOST_READINGS = 10
 
 
-def make_fence(stores: Stores, *, trigger: str | None = None) -> Plan:
+def make_fence(stores: Stores, *, trigger: str | None = None, state: bool = True) -> Plan:
     """Plan a fence behind the newest batch, or find the one that is there.
 
     Args:
         stores: Where.
         trigger: The trigger of the query; ``realTime`` and ``continuous`` cannot be fenced.
+        state: Judge the files of the state as well, for whether Spark starts; a query that is faster than that is not
+            fenced.
 
     Raises:
         PlanError: The checkpoint cannot be fenced; the error says why.
@@ -64,12 +68,20 @@ def make_fence(stores: Stores, *, trigger: str | None = None) -> Plan:
     view = _observed(checkpoint)
     if (flow := flow_of(checkpoint.location)) is not None:
         return plan_closing_of(flow, view, require_closable(view), now_ms())
-    said = trigger_of(trigger, _operators(checkpoint, view))
+    whole = observe(checkpoint, deep=True) if view.stateful and view.latest_committed is not None else view
+    said = trigger_of(trigger, _operators(checkpoint, whole))
     newest, entry = require_fenceable(view, said)
+    seen = whole if state and _is_same_moment(whole, view) else view
     if view.in_flight is not None:
-        return replace(plan_closing(view, newest, now_ms()), trigger=said)
+        return judge_present(replace(plan_closing(view, newest, now_ms()), trigger=said), seen, checkpoint)
     plan = replace(plan_fence(view, newest, entry, view.commit(newest), now_ms()), trigger=said)
-    return judge_start(plan, view, checkpoint)
+    plan = judge_start(plan, seen, checkpoint)
+    return without_start(plan) if is_without_start(plan) else plan
+
+
+def _is_same_moment(one: CheckpointView, other: CheckpointView) -> bool:
+    """True if a query that runs has neither planned nor committed a batch in between."""
+    return (one.latest_planned, one.latest_committed) == (other.latest_planned, other.latest_committed)
 
 
 def _observed(checkpoint: Store) -> CheckpointView:
@@ -184,9 +196,6 @@ def _interrupted(stores: Stores) -> Plan | None:
     return acted[-1].plan if is_other else None
 
 
-def _operators(checkpoint: Store, view: CheckpointView) -> tuple[str, ...]:
+def _operators(checkpoint: Store, whole: CheckpointView) -> tuple[str, ...]:
     """Spark's names of the stateful operators, which tell real-time mode."""
-    if not view.stateful or view.latest_committed is None:
-        return ()
-    whole = observe(checkpoint, deep=True)
-    return operator_names(checkpoint, whole, whole.latest_committed or 0)
+    return operator_names(checkpoint, whole, whole.latest_committed or 0) if whole.complete else ()

@@ -30,6 +30,9 @@ from airflow_provider_ckpt.sinks.effects import SinkEffect
 from airflow_provider_ckpt.times import time_text
 
 _EXACT = SinkEffect(NOT_DECLARED, "exact", "the batch of the fence reads no rows")
+_NOT_RUN = SinkEffect(
+    NOT_DECLARED, "exact", "the batch of the fence does not run: Spark does not start, see the warnings"
+)
 
 
 def plan_fence(view: CheckpointView, batch_id: int, entry: OffsetSeq, commit: CommitMetadata, at_ms: int) -> Plan:
@@ -60,6 +63,12 @@ def plan_fence(view: CheckpointView, batch_id: int, entry: OffsetSeq, commit: Co
     )
     effect = replace(_EXACT, reason=f"{_EXACT.reason}; it moves the watermark, see the warnings")
     return replace(plan, effects=(effect,), warnings=(late, *plan.warnings))
+
+
+def without_start(plan: Plan) -> Plan:
+    """The fence of a checkpoint from which Spark does not start, whatever is done: nothing runs the batch of it."""
+    warnings = (text for text in plan.warnings if text != _goes_on(plan.batch_id + 1))
+    return replace(plan, effects=(_NOT_RUN,), warnings=tuple(warnings))
 
 
 def plan_there(view: CheckpointView, batch_id: int, data: str, at_ms: int) -> Plan:
@@ -156,8 +165,14 @@ def _limits(own: int) -> tuple[str, ...]:
     return (
         "A query that is idle now stays alive in memory, and stops when it tries to plan its next batch.",
         "A task that still writes to the sink is not stopped.",
-        f"A query that is started now, by a person or by a supervisor, runs batch {own} as an empty one and goes on: "
-        "stop what starts it again.",
+        _goes_on(own),
         "Async progress tracking, real-time mode and continuous processing write offset entries late. Files do not "
         "always show them: do not rely on a fence for such a query.",
+    )
+
+
+def _goes_on(own: int) -> str:
+    return (
+        f"A query that is started now, by a person or by a supervisor, runs batch {own} as an empty one and goes on: "
+        "stop what starts it again."
     )

@@ -116,9 +116,9 @@ def put_fence(
             lock=lock,
         )
         started_ms = now_ms()
-        for _ in range(TRIES):
+        for attempt in range(TRIES):
             found = find_fence(stores)
-            plan = found or make_fence(stores, trigger=trigger)
+            plan = found or make_fence(stores, trigger=trigger, state=attempt == 0)
             if is_closing(plan) and flow_of(stores.checkpoint.location) is None:
                 done = _behind_batch_in_flight(run, plan)
             else:

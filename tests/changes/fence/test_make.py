@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -36,6 +37,45 @@ def test_every_golden_but_those_of_other_modes_has_a_fence_with_its_own_offsets(
         assert case not in REFUSED
         newest = observe(store).latest_committed
         assert (plan.batch_id, fence_of(plan).name) == (newest, f"offsets/{newest + 1}"), case
+
+
+@pytest.mark.parametrize(
+    ("case", "in_flight", "told"),
+    [
+        ("agg-hdfs", False, "before the fence and after it: state/0/0/8.delta is missing"),
+        ("agg-rocksdb-changelog", False, "before the fence and after it: state/0/0/8.changelog is missing"),
+        ("agg-hdfs", True, "as it is: state/0/0/7.delta is missing"),
+    ],
+)
+def test_a_query_that_is_lost_already_is_said_to_be(golden, case, in_flight, told):
+    checkpoint = golden(case)
+    if in_flight:
+        _without_commit(checkpoint)
+    for file in checkpoint.glob(f"state/0/0/{7 if in_flight else 8}.*"):
+        file.unlink()
+    stores = Stores(Store.open(str(checkpoint)))
+    plan = make_fence(stores)
+    assert any(
+        text.startswith(f"Spark does not start from this checkpoint{',' * (not in_flight)} {told}")
+        for text in plan.warnings
+    )
+    assert ("does not run" in plan.effects[0].reason) != in_flight
+    assert any("as an empty one and goes on" in text for text in plan.warnings) == in_flight
+    assert not any(told in text for text in make_fence(stores, state=False).warnings)
+
+
+def test_a_batch_that_runs_and_has_written_no_state_yet_is_no_loss(golden):
+    checkpoint = golden("agg-hdfs")
+    _without_commit(checkpoint)
+    for file in checkpoint.glob("state/0/*/8.*"):
+        file.unlink()
+    assert not any("does not start" in text for text in make_fence(Stores(Store.open(str(checkpoint)))).warnings)
+
+
+def _without_commit(checkpoint: Path) -> None:
+    """The newest batch is in flight."""
+    for name in ("7", ".7.crc"):
+        (checkpoint / "commits" / name).unlink()
 
 
 def test_a_trigger_that_was_declared_counts_where_files_say_nothing(golden):
