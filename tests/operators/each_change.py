@@ -17,6 +17,7 @@ from typing import Any
 
 from airflow_provider_ckpt.backup.catalog import find_backup, list_backups
 from airflow_provider_ckpt.backup.take import take_backup
+from airflow_provider_ckpt.change import guard
 from airflow_provider_ckpt.change.record.journal import history
 from airflow_provider_ckpt.changes.fence import put_fence
 from airflow_provider_ckpt.changes.restore.make import make_restore
@@ -290,10 +291,12 @@ CHANGES = (
 
 
 def forge(home: Path, golden: Path, put: Any) -> None:
-    """Let a forged broker and a forged Spark be asked; ``put`` has the ``setattr`` that does it."""
+    """Let a forged broker and a forged Spark be asked, and nothing be waited for; ``put`` has the ``setattr`` for it."""
     broker = ForgedBroker({topic: {0: (0, 100), 1: (0, 100)} for topic in KafkaQuery.TOPICS})
     put.setattr(ask_kafka, "KafkaBroker", lambda servers, config: broker)
     put.setattr(put_fence, "SETTLE_ON_DISK_S", 0.0)
+    for least in ("MIN_WATCH_S", "MIN_QUIET_S"):  # behind a fence it is derived from the commits how long to watch
+        put.setattr(guard, least, 0.0)
     put_in_place(put, Forged(home / "orders", batch_of_golden(golden)))
 
 

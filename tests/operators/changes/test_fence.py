@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from airflow.providers.common.compat.sdk import AirflowFailException
 
-from airflow_provider_ckpt.changes.fence import put_fence
 from airflow_provider_ckpt.operators.checkpoint import (
     CheckpointFenceOperator,
     CheckpointResetOffsetsOperator,
@@ -28,7 +27,6 @@ QUERY_RUNS = {"fence": True, "accept_sink": "unknown"}
 def home(tmp_path, goldens, monkeypatch):
     """A directory for a query; no broker and no Spark is asked, and nothing is waited for."""
     forge(tmp_path / "home", goldens[f"4.3.0/{GOLDEN}"], monkeypatch)
-    monkeypatch.setattr(put_fence, "SETTLE_ON_DISK_S", 0.0)
     return tmp_path / "home"
 
 
