@@ -9,13 +9,17 @@ batch, where each source began and ended in each batch as Spark's own progress t
 from __future__ import annotations
 
 import re
+import time
 from datetime import datetime
 from typing import Any
 
 from tests.changes.sources.spark_process import CONFS, causes, main, session_of, union
 
+#: Between two runs of the maintenance of the state, in milliseconds.
+MAINTENANCE_MS = 300
+
 CONFS |= {
-    "spark.sql.streaming.stateStore.maintenanceInterval": "300ms",
+    "spark.sql.streaming.stateStore.maintenanceInterval": f"{MAINTENANCE_MS}ms",
     "spark.sql.streaming.stateStore.minDeltasForSnapshot": "2",
     "spark.sql.shuffle.partitions": "2",
 }
@@ -87,11 +91,19 @@ def run(spark: Any, command: dict[str, Any]) -> dict[str, Any]:
         assert not query.isActive, "the query did not finish in 300 s"
     except (PySparkException, Py4JError) as failure:
         error, message = condition_of(failure), str(failure)[:1500]
+    if query is not None:
+        _end_maintenance(spark)
     progress = [
         [each["batchId"], [[of["startOffset"], of["endOffset"]] for of in each["sources"]], watermark_ms(each)]
         for each in progress_of(query)
     ]
     return {"batches": sorted(batches.items()), "progress": progress, "error": error, "message": message}
+
+
+def _end_maintenance(spark: Any) -> None:
+    """Let the maintenance of the state run once more, and wait for its end: it outlives the query, as no driver would."""
+    time.sleep(2 * MAINTENANCE_MS / 1000)
+    spark._jvm.org.apache.spark.sql.execution.streaming.state.StateStore.stop()
 
 
 def progress_of(query: Any) -> list[dict[str, Any]]:
