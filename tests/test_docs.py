@@ -14,7 +14,7 @@ import pytest
 
 from airflow_provider_ckpt import api
 from airflow_provider_ckpt.cli import cli, run
-from airflow_provider_ckpt.explain.read_pages import read_pages
+from airflow_provider_ckpt.explain.read_index import read_pages
 from airflow_provider_ckpt.spark.audit import parser as audit_parser
 from tests import reference_page
 from tests.goldens import unpack

@@ -248,7 +248,7 @@ TESTED_ELSEWHERE = {
     "codec": "embedded_paths verbatim versions xxhash32",
     "codec/offsets": "file",
     "fleet": "row",
-    "operators": "backup base check checkpoint continuity prune spark_task verify windows",
+    "operators": "backup base check checkpoint continuity prune verify windows",
     "operators/changes": "restore rollback",
     "restart": "gate hints sinks spark_errors steps",
     "sensors": "checkpoint",

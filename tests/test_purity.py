@@ -49,7 +49,6 @@ PURE_VERBS = {
     "checks.read_state_files": "reads by what it is given",
     "change.ask_word": "calls what a user has given",
     "explain.read_index": "reads pages of the package",
-    "explain.read_pages": "reads pages of the package",
 }
 
 

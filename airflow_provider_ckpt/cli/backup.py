@@ -26,11 +26,13 @@ from airflow_provider_ckpt.cli.changes.plan_files import read_plan, require_alon
 from airflow_provider_ckpt.cli.options import (
     DURATION,
     accepting,
+    allowing_no_backup,
     directories,
     examples,
     executing,
     open_store,
     opening,
+    option,
     pairs,
     planning,
     shared,
@@ -71,41 +73,29 @@ if TYPE_CHECKING:
     )
 )
 @click.argument("location", shell_complete=directories)
-@click.option(
-    "--to",
+@option(
+    "--to ROOT",
+    "Directory in which the backups are kept, one directory for each.",
     "root",
     shell_complete=directories,
     required=True,
-    metavar="ROOT",
-    help="Directory in which the backups are kept, one directory for each.",
 )
-@click.option("--full", is_flag=True, help="Copy every file. By default files of earlier backups are referenced.")
-@click.option(
+@option("--full", "Copy every file. By default files of earlier backups are referenced.")
+@option(
     "--quick",
-    is_flag=True,
-    help="Copy state files without reading them; inside S3 the server then copies them. ckpt verify judges them later.",
+    "Copy state files without reading them; inside S3 the server then copies them. ckpt verify judges them later.",
 )
-@click.option(
-    "--tag", "tags", multiple=True, metavar="NAME", help="Tag for ckpt prune --keep-tag. Can be given more than once."
-)
-@click.option(
-    "--message", default="", metavar="TEXT", help="Reason for the backup, shown by ckpt backups. By default empty."
-)
-@click.option(
-    "--commit-wait",
+@option("--tag NAME", "Tag for ckpt prune --keep-tag. Can be given more than once.", "tags", multiple=True)
+@option("--message TEXT", "Reason for the backup, shown by ckpt backups. By default empty.", default="")
+@option(
+    "--commit-wait DURATION",
+    "How long to wait for the commit of the running batch, when no committed batch can be backed up; a plain number is "
+    "seconds.",
     "commit_wait_ms",
     type=DURATION,
     default=f"{COMMIT_WAIT_S:g}s",
-    metavar="DURATION",
-    show_default=True,
-    help="How long to wait for the commit of the running batch, when no committed batch can be backed up; a plain "
-    "number is seconds.",
 )
-@click.option(
-    "--dry-run",
-    is_flag=True,
-    help="Take no backup. Print what a full one would copy, and what it would leave out and why.",
-)
+@option("--dry-run", "Take no backup. Print what a full one would copy, and what it would leave out and why.")
 @shared
 def backup(
     location: str,
@@ -167,7 +157,7 @@ def _dry_document(plan: BackupPlan) -> BackupPlanDocument:
 
 @click.command(epilog=examples("ckpt backups s3://lake/backups/orders", "ckpt backups s3://lake/backups/orders --json"))
 @click.argument("root", shell_complete=directories)
-@click.option("--allow-empty", is_flag=True, help="End with exit code 0, not 3, when there is no backup.")
+@allowing_no_backup
 @shared
 def backups(root: str, allow_empty: bool, storage_options: tuple[str, ...], as_json: bool) -> None:
     """List the backups under a root, oldest first.
@@ -198,24 +188,18 @@ def backups(root: str, allow_empty: bool, storage_options: tuple[str, ...], as_j
 )
 @click.argument("root", shell_complete=directories)
 @click.argument("backup_id", default=LATEST)
-@click.option(
-    "--query-id",
-    metavar="ID",
-    help="Use the latest backup of this query, or check that the backup of BACKUP_ID is of this query. Needed "
-    "without BACKUP_ID where the root has backups of several queries.",
+@option(
+    "--query-id ID",
+    "Use the latest backup of this query, or check that the backup of BACKUP_ID is of this query. Needed without "
+    "BACKUP_ID where the root has backups of several queries.",
 )
-@click.option(
-    "--rehearse", is_flag=True, help="Also restore the backup to a scratch directory and let Spark open it there."
-)
-@click.option(
-    "--scratch", metavar="URI", help="Directory for --rehearse. By default a temporary directory of this host."
-)
-@click.option(
-    "--spark-conf",
+@option("--rehearse", "Also restore the backup to a scratch directory and let Spark open it there.")
+@option("--scratch URI", "Directory for --rehearse. By default a temporary directory of this host.")
+@option(
+    "--spark-conf KEY=VALUE",
+    "Conf of the Spark that --rehearse starts. Can be given more than once.",
     "confs",
     multiple=True,
-    metavar="KEY=VALUE",
-    help="Conf of the Spark that --rehearse starts. Can be given more than once.",
 )
 @shared
 def verify(
@@ -273,13 +257,12 @@ def verify(
 )
 @click.argument("root", shell_complete=directories)
 @click.argument("backup_id", required=False)
-@click.option(
-    "--to",
+@option(
+    "--to LOC",
+    "Checkpoint location to write to. It must be new or empty.",
     "location",
     shell_complete=directories,
     required=True,
-    metavar="LOC",
-    help="Checkpoint location to write to. It must be new or empty.",
 )
 @options_of(RestoreRequest, after={"wait_for_batch": (planning,)})
 @accepting

@@ -12,7 +12,7 @@ from airflow_provider_ckpt.checks import check as check_rules
 from airflow_provider_ckpt.checks.findings import worst_first
 from airflow_provider_ckpt.checks.inspect import examine
 from airflow_provider_ckpt.cli.findings_output import Outputs, judge, judging
-from airflow_provider_ckpt.cli.options import directories, examples, opening, shared, with_sources
+from airflow_provider_ckpt.cli.options import deeply, directories, examples, opening, shared, with_sources
 from airflow_provider_ckpt.query.source import Source
 from airflow_provider_ckpt.report.ci import Judged
 from airflow_provider_ckpt.restart.judged import not_checked
@@ -30,14 +30,10 @@ if TYPE_CHECKING:
     )
 )
 @click.argument("locations", shell_complete=directories, nargs=-1, required=True)
-@click.option(
-    "--deep",
-    is_flag=True,
-    help="Also read all state chains, source logs and checksum files. By default only the two logs are read.",
-)
+@deeply
 @with_sources(
-    "Also compare a source that is a directory or a table with what is there now, such as 0=file:/lake/orders: "
-    "what the query has read and is gone, and what it cannot read. For one location. Can be given more than once.",
+    "Also compare a source that is a directory or a table with what is there now, such as 0=file:/lake/orders: what "
+    "the query has read and is gone, and what it cannot read. For one location. Can be given more than once.",
     metavar="NAME=TYPE:PLACE",
 )
 @judging

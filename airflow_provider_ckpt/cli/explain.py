@@ -22,6 +22,7 @@ from airflow_provider_ckpt.cli.options import (
     examples,
     open_store,
     opening,
+    option,
     pairs,
     shared,
     with_kafka_config,
@@ -64,22 +65,17 @@ _GZIP = b"\x1f\x8b"
     )
 )
 @click.argument("words", nargs=-1, metavar="[TEXT|CODE|CONDITION|-]... [LOCATION]")
-@click.option(
-    "--log",
-    "log",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Log to explain, of any size; one that gzip has packed is unpacked.",
+@option(
+    "--log FILE", "Log to explain, of any size; one that gzip has packed is unpacked.", type=click.Path(path_type=Path)
 )
 @with_sources(
-    "Source of the query, by its name or position. With a place, such as 0=kafka:host:9092/topic, the broker or "
-    "the table is asked, which needs a location. Can be given more than once.",
+    "Source of the query, by its name or position. With a place, such as 0=kafka:host:9092/topic, the broker or the "
+    "table is asked, which needs a location. Can be given more than once.",
     metavar="NAME=TYPE[:PLACE]",
 )
-@click.option(
-    "--sink",
-    metavar="TYPE[:URI]",
-    help="Sink of the query, such as kafka or file:URI. With a URI and a location, what the sink remembers is read.",
+@option(
+    "--sink TYPE[:URI]",
+    "Sink of the query, such as kafka or file:URI. With a URI and a location, what the sink remembers is read.",
 )
 @with_kafka_config
 @shared

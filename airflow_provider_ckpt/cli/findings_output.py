@@ -12,9 +12,8 @@ import click
 
 from airflow_provider_ckpt.checks.baseline import Baseline, parse_baseline
 from airflow_provider_ckpt.cli.files import WrittenFile, read_text, require_outside
-from airflow_provider_ckpt.cli.how_far import telling
-from airflow_provider_ckpt.cli.options import open_store
-from airflow_provider_ckpt.cli.render import print_error, print_json, print_tables, say
+from airflow_provider_ckpt.cli.options import format_of, open_store, option
+from airflow_provider_ckpt.cli.render import print_error, print_json, print_tables, say, telling
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.report.ci import (
     Judged,
@@ -88,38 +87,23 @@ class Outputs:
     def _require_outside(self, locations: Iterable[str]) -> None:
         """Raise a usage error for a file that would be written into what was read: reading changes nothing there."""
         places = [Store.open(location) for location in locations if location.startswith("/")]
-        for option, path in (("--output", self.path), ("--write-baseline", self.accept_to and self.accept_to[0])):
+        for name, path in (("--output", self.path), ("--write-baseline", self.accept_to and self.accept_to[0])):
             if path is not None:
-                require_outside(option, path, places)
+                require_outside(name, path, places)
 
 
 def judging(command: Callable[..., None]) -> Callable[..., None]:
     """``--format``, ``--output``, ``--baseline``, ``--write-baseline`` and ``--json``, gathered in ``outputs``."""
 
-    @click.option(
-        "--format", "document", type=click.Choice(list(_DOCUMENTS)), help="Format of the result. By default text."
-    )
-    @click.option(
-        "--output",
-        "path",
-        type=WrittenFile(Path),
-        metavar="FILE",
-        help="Write the result to this file, and plain text to stdout.",
-    )
-    @click.option(
-        "--baseline",
-        "baseline",
-        type=_FILE,
-        metavar="FILE",
-        help="Baseline file: the findings that it holds do not change the exit code.",
-    )
-    @click.option(
-        "--write-baseline",
+    @option("--format", "Format of the result. By default text.", "document", type=click.Choice(list(_DOCUMENTS)))
+    @option("--output FILE", "Write the result to this file, and plain text to stdout.", "path", type=WrittenFile(Path))
+    @option("--baseline FILE", "Baseline file: the findings that it holds do not change the exit code.", type=_FILE)
+    @option(
+        "--write-baseline FILE",
+        "Write the current findings to this baseline file. Entries of other locations are kept, and the exit code is "
+        "not affected.",
         "new_baseline",
         type=WrittenFile(Path),
-        metavar="FILE",
-        help="Write the current findings to this baseline file. Entries of other locations are kept, and the exit code "
-        "is not affected.",
     )
     @wraps(command)
     def with_outputs(
@@ -130,10 +114,8 @@ def judging(command: Callable[..., None]) -> Callable[..., None]:
         as_json: bool,
         **arguments: Any,
     ) -> None:
-        if as_json and document not in (None, "json"):
-            raise click.UsageError(f"give either --json or --format {document}")
         outputs = Outputs(
-            document or ("json" if as_json else "text"),
+            format_of(document, as_json=as_json),
             path,
             _read("--baseline", baseline) if baseline else None,
             (new_baseline, _read("--write-baseline", new_baseline, missing=True)) if new_baseline else None,

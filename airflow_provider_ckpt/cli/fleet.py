@@ -8,21 +8,25 @@ from typing import Any
 
 import click
 
-from airflow_provider_ckpt.cli.files import WrittenFile, require_outside
+from airflow_provider_ckpt.cli.files import require_outside
 from airflow_provider_ckpt.cli.fleet_output import Summary, collect, show
 from airflow_provider_ckpt.cli.options import (
     Whole,
+    deeply,
     directories,
     examples,
+    format_of,
+    formatted,
     open_place,
     open_store,
     opening,
+    option,
     pairs,
     shared,
     triggered,
 )
 from airflow_provider_ckpt.cli.positions.source_options import asked_sources, asking
-from airflow_provider_ckpt.cli.positions.topic_memory import TopicMemory
+from airflow_provider_ckpt.cli.positions.topic_memory import TopicMemory, with_topic_ids
 from airflow_provider_ckpt.cli.render import INTERRUPTED, print_error, say
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.errors import CheckpointNotFoundError, GateFailedError
@@ -50,73 +54,46 @@ NO_ROOT = (
     )
 )
 @click.argument("roots", shell_complete=directories, nargs=-1, metavar="ROOT...")
-@click.option(
-    "--deep",
-    is_flag=True,
-    help="Also read all state chains, source logs and checksum files. By default only the two logs are read.",
-)
-@click.option(
-    "--depth",
+@deeply
+@option(
+    "--depth LEVELS",
+    "Search this number of directory levels below each root; all levels below _checkpoints of a pipeline.",
     default=DEPTH,
-    show_default=True,
     type=Whole(min=0),
-    metavar="LEVELS",
-    help="Search this number of directory levels below each root; all levels below _checkpoints of a pipeline.",
 )
-@click.option(
-    "--threads",
+@option(
+    "--threads THREADS",
+    "Check this number of checkpoints at the same time, 1 to 64.",
     default=THREADS,
-    show_default=True,
     type=Whole(1, 64),
-    metavar="THREADS",
-    help="Check this number of checkpoints at the same time, 1 to 64.",
 )
-@click.option(
-    "--spark-version", metavar="VERSION", help="Gate each checkpoint: forecast its restart with this Spark version."
-)
-@click.option(
-    "--conf",
+@option("--spark-version VERSION", "Gate each checkpoint: forecast its restart with this Spark version.")
+@option(
+    "--conf KEY=VALUE",
+    "Gate each checkpoint: SQL conf that the deploy sets. Can be given more than once.",
     "confs",
     multiple=True,
-    metavar="KEY=VALUE",
-    help="Gate each checkpoint: SQL conf that the deploy sets. Can be given more than once.",
 )
 @asking
 @triggered
-@click.option(
+@option(
     "--ages",
-    is_flag=True,
-    help="Ask the Kafka brokers also how old the first unread record of each partition is, in nine more requests, and "
-    "when it may expire.",
+    "Ask the Kafka brokers also how old the first unread record of each partition is, in nine more requests, and when "
+    "it may expire.",
 )
-@click.option(
-    "--topic-ids",
-    "topic_ids",
-    type=WrittenFile(Path),
-    metavar="FILE",
-    help="File that remembers the ids of topics, to tell one that was created again. Topics that it does not have are "
-    "added.",
+@with_topic_ids
+@option(
+    "--index URL", "Also write the index that the Checkpoints page in Airflow shows, into this directory of its own."
 )
-@click.option(
-    "--index",
-    metavar="URL",
-    help="Also write the index that the Checkpoints page in Airflow shows, into this directory of its own.",
-)
-@click.option(
-    "--backups",
+@option(
+    "--backups ROOT",
+    "Root of backups: the index says when the newest backup of each query was made. It needs --index, and is no ROOT "
+    "of checkpoints. Can be given more than once.",
     "backup_roots",
     multiple=True,
-    metavar="ROOT",
-    help="Root of backups: the index says when the newest backup of each query was made. It needs --index, and is no "
-    "ROOT of checkpoints. Can be given more than once.",
 )
-@click.option(
-    "--format",
-    "document",
-    type=click.Choice(("text", "json", "openmetrics")),
-    help="Format of the result. By default text.",
-)
-@click.option("--allow-empty", is_flag=True, help="End with exit code 0, not 3, when there is no checkpoint.")
+@formatted
+@option("--allow-empty", "End with exit code 0, not 3, when there is no checkpoint.")
 @shared
 def fleet(
     roots: tuple[str, ...],
@@ -150,8 +127,7 @@ def fleet(
     """
     if not roots:
         raise click.UsageError(NO_ROOT)
-    if as_json and document not in (None, "json"):
-        raise click.UsageError(f"give either --json or --format {document}")
+    shown_as = format_of(document, as_json=as_json)
     deploy, remembered = _deploy(spark_version, confs), TopicMemory(topic_ids)
     positions = _positions(said, remembered, opening(storage_options), ages=ages)
     stores = [open_place(root, storage_options) for root in roots]
@@ -161,14 +137,14 @@ def fleet(
     found = find_checkpoints(stores, depth=depth, threads=threads, keep_going=True, **beside)
     judged = judge_checkpoints(found, deep=deep, deploy=deploy, threads=threads, positions=positions)
     rows = collect(judged if writer is None else writer.taking(judged), summary)
-    if summary.is_complete:
+    if summary.complete:
         twins = find_twins(rows, opening(storage_options), None if positions is None else positions.sink_of)
         rows = [twins.get(row.location, row) for row in rows]
         if writer is not None:
             writer.take_again(twins.values())
     summary.add_all(rows, sum(store.calls.count for store in stores))
-    show(rows, summary, "json" if as_json else document or "text")
-    if not summary.is_complete:
+    show(rows, summary, shown_as)
+    if not summary.complete:
         say(f"Interrupted after {len(rows)} rows; the last one is {summary.last}. No index was written.", err=True)
         raise click.exceptions.Exit(INTERRUPTED)
     for location, ids in positions.topic_ids.items() if positions is not None else ():

@@ -9,14 +9,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import inf
-from typing import TYPE_CHECKING
+from typing import Annotated, ClassVar
 
 import click
 
 from airflow_provider_ckpt.checks.findings import SEVERITIES
-from airflow_provider_ckpt.cli.how_far import telling
-from airflow_provider_ckpt.cli.render import print_tables, say
+from airflow_provider_ckpt.cli.render import print_tables, say, telling
 from airflow_provider_ckpt.documents import FORMAT_VERSION
+from airflow_provider_ckpt.documents.as_document import Documented
+from airflow_provider_ckpt.documents.findings import NoCheckpointsFields
 from airflow_provider_ckpt.fleet.aside import NoCheckpoints, Some
 from airflow_provider_ckpt.fleet.row import FleetRow
 from airflow_provider_ckpt.report.fleet_tables import fleet_tables
@@ -24,34 +25,41 @@ from airflow_provider_ckpt.report.openmetrics import fleet_metrics
 from airflow_provider_ckpt.report.tables import not_judged_text
 from airflow_provider_ckpt.restart.forecast import DECISIONS
 
-if TYPE_CHECKING:
-    from airflow_provider_ckpt.documents.findings import FleetSummaryFields
-
 
 @dataclass(slots=True)
-class Summary:
-    """Totals of the rows: checkpoints, how many have which worst finding, and how many could not be read.
+class Summary(Documented):
+    """Totals of the rows."""
 
-    ``decision`` is that of a gate on all of them, the worst; None without a deploy. ``is_complete`` is whether all of
-    them were checked, and ``last`` the location of the last one when not.
-    """
+    last_keys: ClassVar = ("not_searched", "no_checkpoints", "requests", "requests_per_checkpoint")
 
-    is_complete: bool = True
-    last: str | None = None
-    decision: str | None = None
-    unknown: tuple[str, ...] = ()
-    checkpoints: int = 0
-    errors: int = 0
-    warnings: int = 0
-    notes: int = 0
-    unreadable: int = 0
-    replaced: int = 0
-    blocked: int = 0
-    sources_unreadable: int = 0
+    complete: Annotated[bool, "whether all were checked; false when the search was interrupted"] = True
+    last: Annotated[str | None, "the last row of a search that was interrupted; null when it is complete"] = None
+    decision: Annotated[str | None, "worst decision; null without a deploy"] = None
+    unknown: Annotated[tuple[str, ...], "what was not judged in at least one checkpoint"] = ()
+    checkpoints: Annotated[int, "checkpoints that were read"] = 0
+    errors: Annotated[int, "checkpoints with an error"] = 0
+    warnings: Annotated[int, "checkpoints with warnings at worst"] = 0
+    notes: Annotated[int, "checkpoints whose worst finding is a note"] = 0
+    unreadable: Annotated[int, "directories that could not be read"] = 0
+    replaced: Annotated[int, "checkpoints that were replaced by a full refresh"] = 0
+    blocked: Annotated[int, "number of checkpoints whose gate decision is `block`"] = 0
+    sources_unreadable: Annotated[int, "number of checkpoints whose sources could not be asked"] = 0
     unsearched: Some = field(default_factory=Some)
     others: NoCheckpoints = field(default_factory=NoCheckpoints)
-    requests: int = 0
-    requests_per_checkpoint: float | None = None
+    requests: Annotated[int, "number of requests to the storage"] = 0
+    requests_per_checkpoint: Annotated[float | None, "number of requests to the storage per checkpoint"] = None
+
+    @property
+    def not_searched(self) -> Annotated[int, "number of directories deeper than `--depth`, which were not searched"]:
+        """How many directories were not searched."""
+        return self.unsearched.count
+
+    @property
+    def no_checkpoints(
+        self,
+    ) -> Annotated[NoCheckpointsFields, "what is there and is no checkpoint; it changes no exit code"]:
+        """What is there and is no checkpoint, in few words."""
+        return self.others.to_dict()
 
     @property
     def found(self) -> int:
@@ -87,27 +95,6 @@ class Summary:
         if self.checkpoints:
             self.requests_per_checkpoint = round(requests / self.checkpoints, 2)
 
-    def to_dict(self) -> FleetSummaryFields:
-        """JSON-ready."""
-        return {
-            "complete": self.is_complete,
-            "last": self.last,
-            "decision": self.decision,
-            "unknown": list(self.unknown),
-            "checkpoints": self.checkpoints,
-            "errors": self.errors,
-            "warnings": self.warnings,
-            "notes": self.notes,
-            "unreadable": self.unreadable,
-            "replaced": self.replaced,
-            "blocked": self.blocked,
-            "sources_unreadable": self.sources_unreadable,
-            "not_searched": self.unsearched.count,
-            "no_checkpoints": self.others.to_dict(),
-            "requests": self.requests,
-            "requests_per_checkpoint": self.requests_per_checkpoint,
-        }
-
     def headline(self) -> str:
         """The first line for people: the decision, what was found, and what was not judged."""
         counted = [f"{self.errors} with errors", f"{self.warnings} with warnings"]
@@ -116,13 +103,13 @@ class Summary:
         if self.sources_unreadable:
             counted.append(f"{self.sources_unreadable} whose sources could not be asked")
         beside = [f"{self.replaced} more replaced by a full refresh"] if self.replaced else []
-        if too_deep := self.unsearched.count:
+        if too_deep := self.not_searched:
             beside.append(f"{too_deep} directories deeper than --depth, which were not searched")
         decision = "" if self.decision is None else f"{self.decision.upper()} "
         unreadable = f"{self.unreadable} of {self.found} locations not readable; " if self.unreadable else ""
         plural = "" if self.checkpoints == 1 else "s"
         what = f"{decision}{unreadable}{self.checkpoints} checkpoint{plural}: {', '.join([*counted, *beside])}"
-        if not self.is_complete:
+        if not self.complete:
             what = f"Interrupted, and not complete: {what}"
         return f"{what}{not_judged_text(self.unknown)}"
 
@@ -138,7 +125,7 @@ def collect(rows: Iterable[FleetRow], summary: Summary) -> list[FleetRow]:
     try:
         kept.extend(_watch(rows, kept))
     except KeyboardInterrupt:
-        summary.is_complete = False
+        summary.complete = False
         summary.last = kept[-1].location if kept else None
     return kept
 

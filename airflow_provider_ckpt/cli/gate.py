@@ -18,16 +18,17 @@ from airflow_provider_ckpt.cli.options import (
     examples,
     open_store,
     opening,
+    option,
     pairs,
     shared,
+    triggered,
     with_kafka_config,
     with_sources,
 )
-from airflow_provider_ckpt.cli.positions.topic_memory import TopicMemory
+from airflow_provider_ckpt.cli.positions.topic_memory import TopicMemory, with_topic_ids
 from airflow_provider_ckpt.query.deploy import DeploySpec, declare
 from airflow_provider_ckpt.query.source import MOST_SOURCES, Source
 from airflow_provider_ckpt.query.spark_version import SPARK_MAX
-from airflow_provider_ckpt.query.trigger import TRIGGERS
 from airflow_provider_ckpt.report.ci import Judged
 from airflow_provider_ckpt.restart.gate import forecast_restart
 from airflow_provider_ckpt.storage.store import Store
@@ -42,100 +43,67 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     )
 )
 @click.argument("location", shell_complete=directories)
-@click.option(
-    "--conf",
-    "confs",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="SQL conf that the deploy sets. Can be given more than once.",
-)
+@option("--conf KEY=VALUE", "SQL conf that the deploy sets. Can be given more than once.", "confs", multiple=True)
 @with_conf_file(
     "Read the deploy from a spark-defaults file, or a YAML deploy file (.yaml, .yml); with the key checkpoints, by the "
     "location of the checkpoint."
 )
-@click.option(
-    "--spark-version",
-    metavar="VERSION",
-    help=f"Spark version of the deploy. Without it, the forecast is that of {'.'.join(map(str, SPARK_MAX))}, and the "
+@option(
+    "--spark-version VERSION",
+    f"Spark version of the deploy. Without it, the forecast is that of {'.'.join(map(str, SPARK_MAX))}, and the "
     "version is named as not judged.",
 )
-@click.option(
-    "--source-count",
+@option(
+    "--source-count SOURCES",
+    "Number of sources of the query, where their types are not declared.",
     type=Whole(1, MOST_SOURCES),
-    metavar="SOURCES",
-    help="Number of sources of the query, where their types are not declared.",
 )
 @with_sources(
     "Source of the query, by its name or position, such as 0=kafka; 0= for a type that ckpt does not know. With "
     "0=kafka:host:9092/topic the broker is asked what a restart would lose. Can be given more than once.",
     metavar="NAME=TYPE[:PLACE]",
 )
-@click.option(
-    "--source-option",
+@option(
+    "--source-option NAME.KEY=VALUE",
+    "Option of a source, such as 0.failOnDataLoss=false or 0.streaming-skip-delete-snapshots=true. Can be given more "
+    "than once.",
     "source_options",
     multiple=True,
-    metavar="NAME.KEY=VALUE",
-    help="Option of a source, such as 0.failOnDataLoss=false or 0.streaming-skip-delete-snapshots=true. Can be given "
-    "more than once.",
 )
 @with_kafka_config
-@click.option(
-    "--topic-ids",
-    "topic_ids",
-    type=WrittenFile(Path),
-    metavar="FILE",
-    help="File that remembers the ids of topics, to tell one that was created again. Topics that it does not have are "
-    "added.",
-)
-@click.option(
-    "--will-lose-data-within",
+@with_topic_ids
+@option(
+    "--will-lose-data-within DURATION",
+    "Block when unread data may be deleted before this time has passed, such as 6h. The age of unread records is then "
+    "asked, in nine more requests for each partition. A plain number is seconds.",
     "within_ms",
     type=DURATION,
-    metavar="DURATION",
-    help="Block when unread data may be deleted before this time has passed, such as 6h. The age of unread records is "
-    "then asked, in nine more requests for each partition. A plain number is seconds.",
 )
-@click.option(
-    "--sink",
-    metavar="TYPE[:URI]",
-    help="Sink of the query, such as kafka or file:URI. With a URI, what the sink remembers is read.",
+@option(
+    "--sink TYPE[:URI]", "Sink of the query, such as kafka or file:URI. With a URI, what the sink remembers is read."
 )
-@click.option(
-    "--operator",
+@option(
+    "--operator NAME",
+    "Stateful operator of the query, such as stateStoreSave. Give all of them, in Spark's order. Give --operator none "
+    "when the query has no state.",
     "operators",
     multiple=True,
-    metavar="NAME",
-    help="Stateful operator of the query, such as stateStoreSave. Give all of them, in Spark's order. "
-    "Give --operator none when the query has no state.",
 )
-@click.option(
-    "--class",
+@option(
+    "--class NAME",
+    "Class that the deploy has and open Spark does not, such as a state store provider. Can be given more than once.",
     "classes",
     multiple=True,
-    metavar="NAME",
-    help="Class that the deploy has and open Spark does not, such as a state store provider. Can be given more than "
-    "once.",
 )
-@click.option(
-    "--trigger",
-    type=click.Choice(TRIGGERS),
-    help="Trigger that the query runs with. ckpt assumes none when it is not given.",
-)
-@click.option(
-    "--bookmark",
+@triggered
+@option(
+    "--bookmark FILE",
+    "Write where the query is into this file, for ckpt rollback --to-before-deploy FILE.",
     type=WrittenFile(Path),
-    metavar="FILE",
-    help="Write where the query is into this file, for ckpt rollback --to-before-deploy FILE.",
 )
-@click.option(
-    "--quick", is_flag=True, help="Read only the two logs. State, source logs and checksum files are then not judged."
-)
-@click.option(
-    "--fail-on",
-    type=click.Choice(("block", "warn")),
-    default="block",
-    show_default=True,
-    help="Least decision for which the exit code is 1.",
+@option("--quick", "Read only the two logs. State, source logs and checksum files are then not judged.")
+@option(
+    "--fail-on", "Least decision for which the exit code is 1.", type=click.Choice(("block", "warn")), default="block"
 )
 @judging
 @shared

@@ -13,7 +13,16 @@ from airflow_provider_ckpt.batches.read_logs import list_log, one_after_the_othe
 from airflow_provider_ckpt.batches.rows import BatchRow, Origin, rows_of
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.cli.light_check import light_check, say_light_check
-from airflow_provider_ckpt.cli.options import Whole, directories, examples, open_store, shared, types_of, with_sources
+from airflow_provider_ckpt.cli.options import (
+    Whole,
+    directories,
+    examples,
+    open_store,
+    option,
+    shared,
+    types_of,
+    with_sources,
+)
 from airflow_provider_ckpt.cli.render import print_json, print_tables, say, when
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointMovedError, CheckpointNotFoundError
@@ -31,7 +40,7 @@ if TYPE_CHECKING:
         SourceAdvanceFields,
     )
 
-_FILES_HELP = "Also name the files that file sources took."
+_with_files = option("--files", "Also name the files that file sources took.", "with_files")
 _SOURCE_HELP = (
     "Type of a source by its id, such as 0=kafka. Offsets of a source without a type are shown as text. Can be given "
     "more than once."
@@ -45,17 +54,10 @@ _SOURCE_HELP = (
     )
 )
 @click.argument("location", shell_complete=directories)
-@click.option(
-    "--last",
-    default=10,
-    show_default=True,
-    type=Whole(min=1),
-    metavar="BATCHES",
-    help="Show this number of batches, the newest ones.",
-)
-@click.option("--batch", "batch_id", type=Whole(), metavar="BATCH_ID", help="Show this batch only.")
+@option("--last BATCHES", "Show this number of batches, the newest ones.", default=10, type=Whole(min=1))
+@option("--batch BATCH_ID", "Show this batch only.", "batch_id", type=Whole())
 @with_sources(_SOURCE_HELP, metavar="ID=TYPE")
-@click.option("--files", "with_files", is_flag=True, help=_FILES_HELP)
+@_with_files
 @shared
 def log(
     location: str,
@@ -181,7 +183,7 @@ def _steps(item: SourceAdvanceFields) -> str:
 @click.argument("first", type=Whole())
 @click.argument("second", type=Whole())
 @with_sources(_SOURCE_HELP, metavar="ID=TYPE")
-@click.option("--files", "with_files", is_flag=True, help=_FILES_HELP)
+@_with_files
 @shared
 def diff(
     location: str,

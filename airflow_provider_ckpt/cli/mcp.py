@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import click
 
-from airflow_provider_ckpt.cli.options import directories, examples, pairs, with_kafka_config
+from airflow_provider_ckpt.cli.options import (
+    directories,
+    examples,
+    option,
+    pairs,
+    with_kafka_config,
+    with_storage_options,
+)
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.storage.roots import Roots, parse_roots
 
@@ -15,31 +22,23 @@ from airflow_provider_ckpt.storage.roots import Roots, parse_roots
         "ckpt mcp --root /data/checkpoints --root /data/tables --broker kafka:9092",
     )
 )
-@click.option(
-    "--root",
+@option(
+    "--root URL",
+    "Location below which checkpoints, sinks, tables and backups are read; all else is refused. Can be given more than "
+    "once.",
     "roots",
     multiple=True,
     required=True,
     shell_complete=directories,
-    metavar="URL",
-    help="Location below which checkpoints, sinks, tables and backups are read; all else is refused. Can be given more "
-    "than once.",
 )
-@click.option(
-    "--broker",
+@option(
+    "--broker HOST:PORT",
+    "Kafka broker that may be asked; others are refused. Can be given more than once.",
     "brokers",
     multiple=True,
-    metavar="HOST:PORT",
-    help="Kafka broker that may be asked; others are refused. Can be given more than once.",
 )
 @with_kafka_config
-@click.option(
-    "--storage-option",
-    "storage_options",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="Option of the fsspec driver, such as anon=true or endpoint_url=URL. Can be given more than once.",
-)
+@with_storage_options
 def mcp(
     roots: tuple[str, ...], brokers: tuple[str, ...], kafka_config: tuple[str, ...], storage_options: tuple[str, ...]
 ) -> None:

@@ -75,8 +75,8 @@ class _Seconds(_Milliseconds):
 
 #: How times and durations are written, for the help of a command.
 TIMES = (
-    "A TIME is ISO 8601 (UTC when it has no time zone), epoch milliseconds, `2 hours ago`, `now-2h` or "
-    "`now+2h`. A DURATION is 36h, 1h30m, ISO 8601 such as PT5M, or a number of seconds."
+    "A TIME is ISO 8601 (UTC when it has no time zone), epoch milliseconds, `2 hours ago`, `now-2h` or `now+2h`. A "
+    "DURATION is 36h, 1h30m, ISO 8601 such as PT5M, or a number of seconds."
 )
 #: Said in the help of every command, where an option shows no default.
 NO_DEFAULT = "An option without a shown default has none; a flag is off unless you give it."
@@ -101,50 +101,109 @@ def directories(_: click.Context, __: click.Parameter, incomplete: str) -> list[
     return [] if "://" in incomplete else [CompletionItem(incomplete, type="dir")]
 
 
-def shared(command: Command) -> Command:
-    """``--storage-option`` and ``--json``, which every command has."""
-    command = click.option(
-        "--json", "as_json", is_flag=True, help="Print one JSON document on stdout instead of text."
-    )(command)
-    return click.option(
-        "--storage-option",
-        "storage_options",
-        multiple=True,
-        metavar="KEY=VALUE",
-        help="Option of the fsspec driver, such as anon=true or endpoint_url=URL. Can be given more than once.",
-    )(command)
+def option(usage: str, text: str, name: str | None = None, **said: Any) -> Callable[[Command], Command]:
+    """An option of a command: with a value where the usage or a type says so, else a flag.
+
+    Args:
+        usage: As the help shows it, such as ``--last BATCHES``.
+        text: What it does, for the help. A default is shown behind it, unless that is an empty text.
+        name: The parameter of the function that gets it, where that is called otherwise.
+        said: Further arguments of ``click.option``.
+    """
+    flag, _, metavar = usage.partition(" ")
+    if metavar:
+        said["metavar"] = metavar
+    elif "type" not in said:
+        said["is_flag"] = True
+    shows_default = said.get("default", "") != ""
+    return click.option(flag, *(() if name is None else (name,)), help=text, show_default=shows_default, **said)
 
 
-def executing(command: Command) -> Command:
-    """``--execute``, for commands that change something."""
-    return click.option(
-        "--execute",
-        is_flag=True,
-        help="Apply the plan. Without it the plan is printed, and nothing changes.",
-    )(command)
+def together(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
+    """Several options as one decorator, in the order in which the help shows them."""
+
+    def decorated(command: Command) -> Command:
+        for each in reversed(options):
+            command = each(command)
+        return command
+
+    return decorated
 
 
-def accepting(command: Command) -> Command:
-    """``--accept-sink``, for changes that a sink is concerned by."""
-    return click.option(
-        "--accept-sink",
-        "accept_sink",
-        multiple=True,
-        type=click.Choice(EFFECTS),
-        help="Accept this effect on the sink. A plan whose effect is not exact is refused without it. Can be given "
-        "more than once.",
-    )(command)
-
-
-def with_kafka_config(command: Command) -> Command:
-    """``--kafka-config``, for commands that ask a broker."""
-    return click.option(
-        "--kafka-config",
-        "kafka_config",
-        multiple=True,
-        metavar="KEY=VALUE",
-        help="Option of the Kafka client, such as security.protocol=SSL. Can be given more than once.",
-    )(command)
+with_storage_options = option(
+    "--storage-option KEY=VALUE",
+    "Option of the fsspec driver, such as anon=true or endpoint_url=URL. Can be given more than once.",
+    "storage_options",
+    multiple=True,
+)
+#: What every command has.
+shared = together(
+    with_storage_options,
+    option("--json", "Print one JSON document on stdout instead of text.", "as_json"),
+)
+#: For commands that print metrics as well.
+formatted = option(
+    "--format", "Format of the result. By default text.", "document", type=click.Choice(("text", "json", "openmetrics"))
+)
+#: For commands that read little, unless they are told to.
+deeply = option(
+    "--deep", "Also read all state chains, source logs and checksum files. By default only the two logs are read."
+)
+#: For commands that are about the backups of a root.
+allowing_no_backup = option("--allow-empty", "End with exit code 0, not 3, when there is no backup.")
+#: For commands that change something.
+executing = option("--execute", "Apply the plan. Without it the plan is printed, and nothing changes.")
+#: For changes that a sink is concerned by.
+accepting = option(
+    "--accept-sink",
+    "Accept this effect on the sink. A plan whose effect is not exact is refused without it. Can be given more than "
+    "once.",
+    multiple=True,
+    type=click.Choice(EFFECTS),
+)
+#: For commands that ask a broker.
+with_kafka_config = option(
+    "--kafka-config KEY=VALUE",
+    "Option of the Kafka client, such as security.protocol=SSL. Can be given more than once.",
+    multiple=True,
+)
+#: What somebody approves is what runs.
+planning = together(
+    option(
+        "--plan FILE",
+        "Use the plan in this file, which --plan-out has written. Add --execute to carry it out.",
+        "plan_file",
+        type=click.Path(dir_okay=False),
+    ),
+    option(
+        "--plan-out FILE",
+        "Write the plan to this new file, to be approved and carried out with --plan.",
+        type=WrittenFile(str),
+    ),
+    option("--approved-by NAME", "Who approved the plan, for ckpt history. Needs --execute."),
+)
+#: By which the user confirms that the writer is stopped, for changes in place.
+stopping = together(
+    option(
+        "--i-know-it-is-stopped",
+        "Confirm that no query writes to the checkpoint. --execute needs it, because files cannot show it.",
+        "query_is_stopped",
+    ),
+    option(
+        "--undo-to ROOT",
+        "Directory in which removed files and the records of changes are kept. By default _ckpt_undo beside the "
+        "checkpoint.",
+        "undo_root",
+        shell_complete=directories,
+    ),
+    option(
+        "--quiet-period DURATION",
+        "How long to check for concurrent writes before anything changes, such as 30s; a plain number is seconds. By "
+        "default derived from the interval between commits.",
+        "quiet_s",
+        type=_Seconds(0),
+    ),
+)
 
 
 def triggered(command: Command) -> Command:
@@ -152,57 +211,14 @@ def triggered(command: Command) -> Command:
     from airflow_provider_ckpt.change.option import TRIGGER  # a room that commands without this option do not load
     from airflow_provider_ckpt.query.trigger import TRIGGERS
 
-    return click.option(TRIGGER.option, type=click.Choice(TRIGGERS), help=TRIGGER.help)(command)
+    return option(TRIGGER.usage, TRIGGER.help, type=click.Choice(TRIGGERS))(command)
 
 
-def planning(command: Command) -> Command:
-    """``--plan-out``, ``--plan`` and ``--approved-by``: what somebody approves is what runs."""
-    command = click.option(
-        "--approved-by",
-        "approved_by",
-        metavar="NAME",
-        help="Who approved the plan, for ckpt history. Needs --execute.",
-    )(command)
-    command = click.option(
-        "--plan-out",
-        "plan_out",
-        metavar="FILE",
-        type=WrittenFile(str),
-        help="Write the plan to this new file, to be approved and carried out with --plan.",
-    )(command)
-    return click.option(
-        "--plan",
-        "plan_file",
-        metavar="FILE",
-        type=click.Path(dir_okay=False),
-        help="Use the plan in this file, which --plan-out has written. Add --execute to carry it out.",
-    )(command)
-
-
-def stopping(command: Command) -> Command:
-    """Add the options by which the user confirms that the writer is stopped, for changes in place."""
-    command = click.option(
-        "--quiet-period",
-        "quiet_s",
-        type=_Seconds(0),
-        metavar="DURATION",
-        help="How long to check for concurrent writes before anything changes, such as 30s; a plain number is seconds. "
-        "By default derived from the interval between commits.",
-    )(command)
-    command = click.option(
-        "--undo-to",
-        "undo_root",
-        metavar="ROOT",
-        shell_complete=directories,
-        help="Directory in which removed files and the records of changes are kept. By default _ckpt_undo beside the "
-        "checkpoint.",
-    )(command)
-    return click.option(
-        "--i-know-it-is-stopped",
-        "query_is_stopped",
-        is_flag=True,
-        help="Confirm that no query writes to the checkpoint. --execute needs it, because files cannot show it.",
-    )(command)
+def format_of(document: str | None, *, as_json: bool) -> str:
+    """The format of the result, by ``--format`` and ``--json``. Raises click.UsageError where they disagree."""
+    if as_json and document not in (None, "json"):
+        raise click.UsageError(f"give either --json or --format {document}")
+    return "json" if as_json else document or "text"
 
 
 def user_and_host() -> str:
@@ -300,9 +316,7 @@ SOURCE = _SourceType()
 
 def with_sources(help_text: str, metavar: str = "ID=TYPE[:PLACE]") -> Callable[[Command], Command]:
     """``--source``, which can be given more than once: a mapping from id to source."""
-    return click.option(
-        "--source", "sources", multiple=True, type=SOURCE, callback=by_id, metavar=metavar, help=help_text
-    )
+    return option(f"--source {metavar}", help_text, "sources", multiple=True, type=SOURCE, callback=by_id)
 
 
 def by_id(context: click.Context, param: click.Parameter, sources: tuple[Source, ...]) -> dict[str, Source]:

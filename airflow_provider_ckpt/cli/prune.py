@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import click
@@ -15,11 +14,14 @@ from airflow_provider_ckpt.cli.options import (
     DURATION,
     TIMES,
     Whole,
+    allowing_no_backup,
     directories,
     examples,
     executing,
     open_store,
+    option,
     shared,
+    together,
     user_and_host,
 )
 from airflow_provider_ckpt.cli.render import counted, print_json, print_tables, progress_bar, say, size
@@ -30,21 +32,14 @@ from airflow_provider_ckpt.report.tables import prune_tables
 if TYPE_CHECKING:
     from airflow_provider_ckpt.documents.backups import PruneDocument
 
-#: Options that keep a number of backups: name, metavar, help.
-_NUMBERS = (
-    ("--keep-last", "BACKUPS", "Keep this number of newest backups of each query."),
-    ("--keep-hourly", "HOURS", "Keep the newest backup of each hour, for this number of hours that have backups."),
-    ("--keep-daily", "DAYS", "Keep the newest backup of each day (UTC), for this number of days that have backups."),
-    ("--keep-weekly", "WEEKS", "Keep the newest backup of each ISO week, for this number of weeks that have backups."),
-    ("--keep-monthly", "MONTHS", "Keep the newest backup of each month, for this number of months that have backups."),
-)
-
-
-def _keeping_numbers(command: Callable[..., None]) -> Callable[..., None]:
-    for option, metavar, text in reversed(_NUMBERS):
-        declare = click.option(option, type=Whole(min=0), default=0, show_default=True, metavar=metavar, help=text)
-        command = declare(command)
-    return command
+#: Options that keep a number of backups.
+_KEEPING = {
+    "--keep-last BACKUPS": "Keep this number of newest backups of each query.",
+    "--keep-hourly HOURS": "Keep the newest backup of each hour, for this number of hours that have backups.",
+    "--keep-daily DAYS": "Keep the newest backup of each day (UTC), for this number of days that have backups.",
+    "--keep-weekly WEEKS": "Keep the newest backup of each ISO week, for this number of weeks that have backups.",
+    "--keep-monthly MONTHS": "Keep the newest backup of each month, for this number of months that have backups.",
+}
 
 
 @click.command(
@@ -55,34 +50,24 @@ def _keeping_numbers(command: Callable[..., None]) -> Callable[..., None]:
     )
 )
 @click.argument("root", shell_complete=directories)
-@_keeping_numbers
-@click.option(
-    "--keep-tag",
-    "keep_tags",
-    multiple=True,
-    metavar="NAME",
-    help="Keep every backup with this tag. Can be given more than once.",
-)
-@click.option(
-    "--min-redundancy",
+@together(*(option(usage, text, type=Whole(min=0), default=0) for usage, text in _KEEPING.items()))
+@option("--keep-tag NAME", "Keep every backup with this tag. Can be given more than once.", "keep_tags", multiple=True)
+@option(
+    "--min-redundancy BACKUPS",
+    "Never leave fewer than this number of backups of a query.",
     type=Whole(min=1),
     default=1,
-    show_default=True,
-    metavar="BACKUPS",
-    help="Never leave fewer than this number of backups of a query.",
 )
-@click.option(
-    "--grace",
+@option(
+    "--grace DURATION",
+    "Delete objects that no backup references only when they are older than this. It must be longer than the longest "
+    "backup takes. A plain number is seconds.",
     "grace_ms",
     type=DURATION,
     default=f"{GRACE_MS // 3_600_000}h",
-    metavar="DURATION",
-    show_default=True,
-    help="Delete objects that no backup references only when they are older than this. It must be longer than the "
-    "longest backup takes. A plain number is seconds.",
 )
-@click.option("--allow-empty", is_flag=True, help="End with exit code 0, not 3, when there is no backup.")
-@click.option("--break-lock", is_flag=True, help="Remove the lock of another prune, which you know has ended.")
+@allowing_no_backup
+@option("--break-lock", "Remove the lock of another prune, which you know has ended.")
 @executing
 @shared
 def prune(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -166,3 +167,25 @@ def _lines() -> Bar:
         said = text
 
     return show
+
+
+#: How often it is said, seconds.
+EVERY_S = 10.0
+
+
+@contextmanager
+def telling(how_far: Callable[[], str]) -> Iterator[None]:
+    """Say on stderr how far it is, each ten seconds until the end; in a job of cron or of Airflow as well."""
+    ended = threading.Event()
+
+    def tell() -> None:
+        while not ended.wait(EVERY_S):
+            say(how_far(), err=True)
+
+    thread = threading.Thread(target=tell, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()

@@ -13,7 +13,7 @@ from airflow_provider_ckpt.checkpoint.listing import find_at_top
 from airflow_provider_ckpt.checkpoint.observe import closed_by, observe, without_closing
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.cli.light_check import light_check, say_light_check
-from airflow_provider_ckpt.cli.options import directories, examples, open_store, opening, shared
+from airflow_provider_ckpt.cli.options import directories, examples, open_store, opening, option, shared
 from airflow_provider_ckpt.cli.positions.source_options import AskedSources, asked_sources, asking
 from airflow_provider_ckpt.cli.render import print_json, print_tables, say, when
 from airflow_provider_ckpt.documents import FORMAT_VERSION
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     )
 )
 @click.argument("location", shell_complete=directories)
-@click.option("--confs", "with_confs", is_flag=True, help="Also list the once-only confs; --json always has them.")
+@option("--confs", "Also list the once-only confs; --json always has them.", "with_confs")
 @asking
 @shared
 def show(location: str, with_confs: bool, storage_options: tuple[str, ...], as_json: bool, **said: Any) -> None:

@@ -33,7 +33,7 @@ class Documented:
     """A dataclass that has a document.
 
     Attributes:
-        last_keys: Keys that come behind all others.
+        last_keys: Keys that come behind all others, in this order.
     """
 
     __slots__ = ()
@@ -68,7 +68,8 @@ def keys_of(kind: Any) -> tuple[str, ...]:
         if isinstance(held, property) and held.fget is not None:
             types[name] = held.fget.__annotations__.get("return")
     names = (name for name, text in types.items() if str(text).startswith("Annotated["))
-    return tuple(sorted(names, key=lambda name: name in kind.last_keys))
+    last: tuple[str, ...] = kind.last_keys
+    return tuple(sorted(names, key=lambda name: last.index(name) if name in last else -1))
 
 
 def _json(value: Any) -> Any:

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, TypedDict
 
 from airflow_provider_ckpt.documents import Document, ErrorFields
 from airflow_provider_ckpt.documents.as_document import DocumentOf
-from airflow_provider_ckpt.documents.positions import LagSummaryFields, NextBatchFields
+from airflow_provider_ckpt.documents.positions import NextBatchFields
 
 FindingFields = Annotated[dict[str, Any], DocumentOf("checks.findings", "Finding")]
 
@@ -96,38 +96,8 @@ class GateDocument(GateFields, Document):
     """The next restart, forecast."""
 
 
+FleetRowFields = Annotated[dict[str, Any], DocumentOf("fleet.row", "FleetRow")]
 BatchRateFields = Annotated[dict[str, Any], DocumentOf("fleet.batch_rate", "BatchRate")]
-
-
-class FleetRowFields(TypedDict):
-    """One checkpoint of a fleet."""
-
-    location: Annotated[str, "URI of the checkpoint"]
-    query_id: Annotated[str | None, "id of the query"]
-    latest_planned_batch: Annotated[int | None, "latest batch of the offset log"]
-    latest_committed_batch: Annotated[int | None, "latest batch of the commit log"]
-    in_flight: Annotated[int | None, "batch that is planned and not committed"]
-    watermark_ms: Annotated[int | None, "watermark, epoch milliseconds"]
-    last_commit_age_ms: Annotated[int | None, "milliseconds since the latest commit, by the clock of the storage"]
-    findings: Annotated[list[FindingFields], "what the rules found, worst first"]
-    decision: Annotated[str | None, "`pass`, `warn` or `block`; null without a deploy"]
-    unknown: Annotated[list[str], "what was not judged"]
-    error: Annotated[str | None, "why the checkpoint could not be read; the other fields are then empty"]
-    replaced_by: Annotated[
-        str | None,
-        "version of a declarative pipeline's flow that has replaced this checkpoint; the other fields are then empty",
-    ]
-    planned_at_ms: Annotated[int | None, "when the latest committed batch began, epoch milliseconds"]
-    lag: Annotated[list[LagSummaryFields] | None, "how far the query is behind each source; null when nobody asked"]
-    expires_ms: Annotated[
-        int | None, "until a source may delete the first that the query needs; for Kafka null without `--ages`"
-    ]
-    lag_error: Annotated[str | None, "why the sources could not be asked"]
-    last_commit_ms: Annotated[int | None, "when the latest batch was committed, by the clock of the storage"]
-    rate: Annotated[BatchRateFields | None, "batches over the time of the commit log; null for fewer than two"]
-    stalled_ms: Annotated[
-        int | None, "for how long there is no commit, where that is much longer than the query's own rhythm, else null"
-    ]
 
 
 class NoCheckpointsFields(TypedDict):
@@ -138,25 +108,7 @@ class NoCheckpointsFields(TypedDict):
     first: Annotated[list[str], "locations of the first of them, at most three of each"]
 
 
-class FleetSummaryFields(TypedDict):
-    """Totals of the rows."""
-
-    complete: Annotated[bool, "whether all were checked; false when the search was interrupted"]
-    last: Annotated[str | None, "the last row of a search that was interrupted; null when it is complete"]
-    decision: Annotated[str | None, "worst decision; null without a deploy"]
-    unknown: Annotated[list[str], "what was not judged in at least one checkpoint"]
-    checkpoints: Annotated[int, "checkpoints that were read"]
-    errors: Annotated[int, "checkpoints with an error"]
-    warnings: Annotated[int, "checkpoints with warnings at worst"]
-    notes: Annotated[int, "checkpoints whose worst finding is a note"]
-    unreadable: Annotated[int, "directories that could not be read"]
-    replaced: Annotated[int, "checkpoints that were replaced by a full refresh"]
-    blocked: Annotated[int, "number of checkpoints whose gate decision is `block`"]
-    sources_unreadable: Annotated[int, "number of checkpoints whose sources could not be asked"]
-    not_searched: Annotated[int, "number of directories deeper than `--depth`, which were not searched"]
-    no_checkpoints: Annotated[NoCheckpointsFields, "what is there and is no checkpoint; it changes no exit code"]
-    requests: Annotated[int, "number of requests to the storage"]
-    requests_per_checkpoint: Annotated[float | None, "number of requests to the storage per checkpoint"]
+FleetSummaryFields = Annotated[dict[str, Any], DocumentOf("cli.fleet_output", "Summary")]
 
 
 class FleetDocument(Document):
@@ -169,7 +121,7 @@ class FleetDocument(Document):
 EvidenceFields = Annotated[dict[str, Any], DocumentOf("explain.explanation", "Evidence")]
 
 
-SignFields = Annotated[dict[str, Any], DocumentOf("explain.sign", "Sign")]
+SignFields = Annotated[dict[str, Any], DocumentOf("explain.matching", "Sign")]
 
 
 class ExplanationFields(TypedDict):

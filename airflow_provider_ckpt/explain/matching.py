@@ -5,17 +5,55 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from functools import lru_cache
+from typing import Annotated, Literal
 
+from airflow_provider_ckpt.documents.as_document import Documented
 from airflow_provider_ckpt.explain.catalog import Entry
 from airflow_provider_ckpt.explain.claim import is_claim, is_mention, is_of_python
 from airflow_provider_ckpt.explain.failure import Failure, Thrown
-from airflow_provider_ckpt.explain.literals import literal_of
 from airflow_provider_ckpt.explain.message_facts import facts_of, file_in, first_of, same_query, stated_location
 from airflow_provider_ckpt.explain.origin import READERS, others_frame, plain_frame, reaches_spark, reader_in
 from airflow_provider_ckpt.explain.page import Cause, Page
-from airflow_provider_ckpt.explain.sign import Sign
 from airflow_provider_ckpt.explain.storage_words import StorageProblem, storage_problem
+
+#: ``text``: words that nothing but Spark or a connector has. ``condition``: its error condition. ``frame``: a reader of
+#: Spark threw. ``file``: the text names the file. ``finding``: a rule finds it on the given checkpoint. ``record``: a
+#: change by ckpt is recorded beside the checkpoint.
+Kind = Literal["text", "condition", "frame", "file", "finding", "record"]
+
+
+@dataclass(frozen=True, slots=True)
+class Sign(Documented):
+    """What shows that an error is about a checkpoint."""
+
+    kind: Annotated[
+        Kind,
+        "words that Spark alone has, its condition, the frame of its own reader that threw, a file of the "
+        "checkpoint that is named, a finding on the given checkpoint, or the record of a change by ckpt",
+    ]
+    value: Annotated[str, "the words, the name, the path or the code"]
+
+
+_ESCAPE = re.compile(r"\\.")
+_CLASS = re.compile(r"\[\^?\]?[^\]]*\]")
+_GROUP = re.compile(r"\([^()]*\)(?:[?*+]|\{[^}]*\})?")
+_REPEATED = re.compile(r".(?:[?*+]|\{[^}]*\})")
+_NO_LITERAL = re.compile(r"[\x00.^$()]+")
+
+
+@lru_cache(4096)
+def literal_of(pattern: str) -> str:
+    """The longest literal of a pattern that everything has which it finds; empty where there is none to speak of."""
+    if pattern.startswith(("(?i)", "(?x)")):
+        return ""
+    bare = _CLASS.sub("\x00", _ESCAPE.sub("\x00", pattern))
+    while (less := _GROUP.sub("\x00", bare)) != bare:
+        bare = less
+    if "|" in bare or "(" in bare:
+        return ""
+    return max(_NO_LITERAL.split(_REPEATED.sub("\x00", bare)), key=len)
+
 
 #: Conditions that say only that something went wrong, which their cause names.
 WRAPPERS = frozenset({"STREAM_FAILED", "INTERNAL_ERROR", "FAILED_READ_FILE.NO_HINT", "TASK_WRITE_FAILED"})

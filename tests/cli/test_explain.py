@@ -12,7 +12,7 @@ import pytest
 
 from airflow_provider_ckpt.checks.registry import RULES
 from airflow_provider_ckpt.cli import run
-from airflow_provider_ckpt.explain.read_pages import read_pages
+from airflow_provider_ckpt.explain.read_index import read_pages
 from tests.explain.traces import TRACED, TRACES
 from tests.oracle.corpus import CASES
 from tests.oracle.prepared import prepare

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from airflow_provider_ckpt.cli import how_far, run
+from airflow_provider_ckpt.cli import render, run
 from airflow_provider_ckpt.storage.store import Store
 
 
@@ -21,7 +21,7 @@ from airflow_provider_ckpt.storage.store import Store
 )
 def test_it_is_told_while_one_checkpoint_takes_long(golden, capsys, monkeypatch, words, says):
     checkpoint = golden("agg-hdfs")
-    monkeypatch.setattr(how_far, "EVERY_S", 0.05)
+    monkeypatch.setattr(render, "EVERY_S", 0.05)
     find = Store.ls
 
     def slowly(self, directory="", **options):

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from airflow_provider_ckpt.explain.read_pages import read_pages
+from airflow_provider_ckpt.explain.read_index import read_pages
 
 ROOT = Path(__file__).parents[2]
 #: What real Spark printed, by version; ``lakes`` is Spark 4.1 with Delta and Iceberg.

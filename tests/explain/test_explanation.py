@@ -9,9 +9,8 @@ import pytest
 from airflow_provider_ckpt.checks.findings import Finding
 from airflow_provider_ckpt.explain.catalog import Entry
 from airflow_provider_ckpt.explain.explanation import Evidence, Explanation, Met, Unknown
-from airflow_provider_ckpt.explain.matching import Match
+from airflow_provider_ckpt.explain.matching import Match, Sign
 from airflow_provider_ckpt.explain.page import Cause, Told
-from airflow_provider_ckpt.explain.sign import Sign
 
 CAUSE = Cause("", "Why.", rules=("CKPT101",), commands=("ckpt check {location} --deep", "ckpt show {location}"))
 FINDING = Finding("CKPT101", "error", "it is", commands=("ckpt rollback /ck --to-batch 2",))

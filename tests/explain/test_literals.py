@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_provider_ckpt.explain.literals import literal_of
+from airflow_provider_ckpt.explain.matching import literal_of
 from airflow_provider_ckpt.explain.read_index import read_index
 
 

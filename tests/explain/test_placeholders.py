@@ -6,9 +6,9 @@ import re
 
 import pytest
 
+from airflow_provider_ckpt.explain.explanation import without_examples
 from airflow_provider_ckpt.explain.given import Given
-from airflow_provider_ckpt.explain.placeholders import without_examples
-from airflow_provider_ckpt.explain.read_pages import read_pages
+from airflow_provider_ckpt.explain.read_index import read_pages
 
 #: A location, a number or a name of an example, in a command.
 _EXAMPLE = re.compile(r"\w+://|(?<![\w-])--(?!source )[\w-]+ \d|broker:")

@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from airflow_provider_ckpt.checks.registry import RULES
-from airflow_provider_ckpt.explain.read_pages import read_pages
+from airflow_provider_ckpt.explain.read_index import read_pages
 from tests.explain.facts import filled
 from tests.explain.slow_patterns import too_slow
 from tests.package import PACKAGE

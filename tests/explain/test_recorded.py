@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from airflow_provider_ckpt.explain.explain import explain
-from airflow_provider_ckpt.explain.read_pages import read_pages
+from airflow_provider_ckpt.explain.read_index import read_pages
 from tests.explain.outcomes import INDEX, LATER, NOT_PRODUCED, RECORDED, REPAIRED, produced, table
 
 PAGES = {page.number: page.name for page in read_pages()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from airflow_provider_ckpt.explain.explain import explain
-from airflow_provider_ckpt.explain.sign import Sign
+from airflow_provider_ckpt.explain.matching import Sign
 
 READER = "\tat org.apache.spark.sql.execution.streaming.checkpointing.OffsetSeqLog.deserialize(O.scala:1)"
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from airflow_provider_ckpt.cli.changes.committed_batch import committed_batch
-from airflow_provider_ckpt.cli.options import TIME, TIMES, Whole, directories, examples, open_store, shared
+from airflow_provider_ckpt.cli.options import TIME, TIMES, Whole, directories, examples, open_store, option, shared
 from airflow_provider_ckpt.cli.positions.to_cluster import is_wanted, translated, translating
 from airflow_provider_ckpt.cli.render import print_json
 from airflow_provider_ckpt.documents import FORMAT_VERSION
@@ -30,34 +30,22 @@ if TYPE_CHECKING:
     )
 )
 @click.argument("location", shell_complete=directories)
-@click.option(
+@option(
     "--as",
+    "What to write: the option startingOffsets of Spark's Kafka source, startingVersion of Delta's, startingPosition "
+    "of awslabs' Kinesis source, or the lines that kafka-consumer-groups --reset-offsets --from-file reads. Iceberg's "
+    "stream-from-timestamp is refused: no time means exactly a position.",
     "form",
     required=True,
     type=click.Choice(tuple(FORMS)),
-    help="What to write: the option startingOffsets of Spark's Kafka source, startingVersion of Delta's, "
-    "startingPosition of awslabs' Kinesis source, or the lines that kafka-consumer-groups --reset-offsets --from-file "
-    "reads. Iceberg's stream-from-timestamp is refused: no time means exactly a position.",
 )
-@click.option(
-    "--batch",
-    "batch_id",
-    type=Whole(min=0),
-    metavar="BATCH_ID",
-    help="Position after this committed batch. By default the newest one.",
+@option(
+    "--batch BATCH_ID", "Position after this committed batch. By default the newest one.", "batch_id", type=Whole(min=0)
 )
-@click.option(
-    "--at",
-    "at_ms",
-    type=TIME,
-    metavar="TIME",
-    help="Position after the newest committed batch that began by this time.",
-)
-@click.option(
-    "--source",
-    "source",
-    metavar="ID[=kafka:PLACE]",
-    help="Id of the source. Needed when the query has several sources. With --to-cluster also its broker, such as "
+@option("--at TIME", "Position after the newest committed batch that began by this time.", "at_ms", type=TIME)
+@option(
+    "--source ID[=kafka:PLACE]",
+    "Id of the source. Needed when the query has several sources. With --to-cluster also its broker, such as "
     "0=kafka:host:9092.",
 )
 @translating

@@ -9,7 +9,17 @@ import click
 
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
-from airflow_provider_ckpt.cli.options import directories, examples, open_store, shared, triggered, units_or_ms
+from airflow_provider_ckpt.cli.options import (
+    directories,
+    examples,
+    format_of,
+    formatted,
+    open_store,
+    option,
+    shared,
+    triggered,
+    units_or_ms,
+)
 from airflow_provider_ckpt.cli.positions.source_options import asked_sources, asking
 from airflow_provider_ckpt.cli.render import print_json, print_tables, say
 from airflow_provider_ckpt.clock import now_ms
@@ -43,25 +53,18 @@ MOST_ROWS = 100
 @click.argument("location", shell_complete=directories)
 @asking
 @triggered
-@click.option(
+@option(
     "--ages",
-    is_flag=True,
-    help="Ask the Kafka broker also how old the first unread record of each partition is, in nine more requests, and "
-    "when it may expire.",
+    "Ask the Kafka broker also how old the first unread record of each partition is, in nine more requests, and when "
+    "it may expire.",
 )
-@click.option(
-    "--max",
+@option(
+    "--max HOW_FAR",
+    "End with exit code 1 when a source is further behind: 5m for the age of its oldest unread data, or 10000 in the "
+    "unit that is shown, such as offsets.",
     "most",
-    metavar="HOW_FAR",
-    help="End with exit code 1 when a source is further behind: 5m for the age of its oldest unread data, or 10000 in "
-    "the unit that is shown, such as offsets.",
 )
-@click.option(
-    "--format",
-    "document",
-    type=click.Choice(("text", "json", "openmetrics")),
-    help="Format of the result. By default text.",
-)
+@formatted
 @shared
 def lag(
     location: str,
@@ -78,9 +81,7 @@ def lag(
     versions, snapshots, files and bytes. Only committed batches count. With --max the exit code is 1 when the query is
     further behind than that, and also where nobody can tell.
     """
-    if as_json and document not in (None, "json"):
-        raise click.UsageError(f"give either --json or --format {document}")
-    asked = asked_sources(**said)
+    shown_as, asked = format_of(document, as_json=as_json), asked_sources(**said)
     store = open_store(location, storage_options)
     units, max_age_ms = (None, None) if most is None else units_or_ms(most)
     with_ages = ages or max_age_ms is not None
@@ -92,9 +93,9 @@ def lag(
     view, now = observe(store), now_ms()
     access = Access(lambda place: open_store(place, storage_options), store, asked.kafka_config, "--source ")
     found = read_lag(view, question, access, now)
-    if document == "openmetrics":
+    if shown_as == "openmetrics":
         click.echo(lag_metrics(_row_of(view, found)), nl=False)
-    elif as_json or document == "json":
+    elif shown_as == "json":
         print_json(_document(view, found))
     else:
         _print(view, found)

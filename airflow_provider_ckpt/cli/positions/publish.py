@@ -11,6 +11,7 @@ from airflow_provider_ckpt.cli.options import (
     directories,
     examples,
     open_store,
+    option,
     pairs,
     shared,
     with_kafka_config,
@@ -36,39 +37,30 @@ if TYPE_CHECKING:
     "publish-offsets",
     epilog=examples(
         "ckpt publish-offsets s3://lake/checkpoints/orders --group spark-orders --source 0=kafka:broker:9092",
-        "ckpt publish-offsets /data/checkpoints/a /data/checkpoints/b --group 'spark-{name}' "
-        "--source 0=kafka:broker:9092 --dry-run",
+        "ckpt publish-offsets /data/checkpoints/a /data/checkpoints/b --group 'spark-{name}' --source "
+        "0=kafka:broker:9092 --dry-run",
     ),
 )
 @click.argument("locations", shell_complete=directories, nargs=-1, required=True)
-@click.option(
-    "--group",
+@option(
+    "--group GROUP",
+    "Consumer group that gets the offsets. {name} in it becomes the last part of the location, {query_id} the id of "
+    "the query, {source_id} the id of the source.",
     required=True,
-    metavar="GROUP",
-    help="Consumer group that gets the offsets. {name} in it becomes the last part of the location, {query_id} the id "
-    "of the query, {source_id} the id of the source.",
 )
-@click.option(
-    "--source",
-    "source",
+@option(
+    "--source ID=kafka:PLACE",
+    "Source whose position is published, by its id, and the broker: 0=kafka:host:9092, or with further topics, "
+    "0=kafka:host:9092/topic,topic2.",
     required=True,
     type=SOURCE,
-    metavar="ID=kafka:PLACE",
-    help="Source whose position is published, by its id, and the broker: 0=kafka:host:9092, or with further topics, "
-    "0=kafka:host:9092/topic,topic2.",
 )
-@click.option(
-    "--assign",
-    metavar="JSON",
-    help='Option assign of the queries, such as {"orders": [0, 1]}. By default they read every partition.',
+@option(
+    "--assign JSON", 'Option assign of the queries, such as {"orders": [0, 1]}. By default they read every partition.'
 )
 @with_kafka_config
-@click.option("--dry-run", is_flag=True, help="Write nothing. Print what would be published.")
-@click.option(
-    "--take-over",
-    is_flag=True,
-    help="Publish to a group that has offsets which ckpt has not published. They are replaced.",
-)
+@option("--dry-run", "Write nothing. Print what would be published.")
+@option("--take-over", "Publish to a group that has offsets which ckpt has not published. They are replaced.")
 @shared
 def publish_offsets(
     locations: tuple[str, ...],

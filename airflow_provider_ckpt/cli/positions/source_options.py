@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from airflow_provider_ckpt.cli.conf_file import read_conf_file, with_conf_file
-from airflow_provider_ckpt.cli.options import Command, pairs, with_kafka_config, with_sources
+from airflow_provider_ckpt.cli.options import option, pairs, together, with_kafka_config, with_sources
 from airflow_provider_ckpt.query.source import Source
 
 if TYPE_CHECKING:
@@ -23,27 +23,22 @@ from_file = with_conf_file(
 )
 
 
-def asking(command: Command) -> Command:
-    """``--source``, ``--conf-file``, ``--source-option`` and ``--kafka-config``."""
-    options = (
-        with_sources(
-            "What a source reads from, by its id, such as 0=kafka:host:9092, 0=delta:URI, 0=iceberg:URI, "
-            "0=file:DIRECTORY. Can be given more than once."
-        ),
-        from_file,
-        click.option(
-            "--source-option",
-            "source_options",
-            multiple=True,
-            metavar="ID.KEY=VALUE",
-            help="Option of a Kafka source, such as 0.maxOffsetsPerTrigger=1000, for what the next batch reads. Can be "
-            "given more than once.",
-        ),
-        with_kafka_config,
-    )
-    for option in reversed(options):
-        command = option(command)
-    return command
+#: For commands that ask the sources of a query.
+asking = together(
+    with_sources(
+        "What a source reads from, by its id, such as 0=kafka:host:9092, 0=delta:URI, 0=iceberg:URI, 0=file:DIRECTORY. "
+        "Can be given more than once."
+    ),
+    from_file,
+    option(
+        "--source-option ID.KEY=VALUE",
+        "Option of a Kafka source, such as 0.maxOffsetsPerTrigger=1000, for what the next batch reads. Can be given "
+        "more than once.",
+        "source_options",
+        multiple=True,
+    ),
+    with_kafka_config,
+)
 
 
 @dataclass(frozen=True, slots=True)

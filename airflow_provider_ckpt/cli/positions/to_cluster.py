@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from airflow_provider_ckpt.cli.options import Command, Whole, pairs, with_kafka_config
+from airflow_provider_ckpt.cli.options import Whole, option, pairs, together, with_kafka_config
 from airflow_provider_ckpt.cli.render import counted, say
 from airflow_provider_ckpt.errors import CheckpointError, PlanError
 from airflow_provider_ckpt.query.source import Source, parse_asked
@@ -20,51 +20,35 @@ from airflow_provider_ckpt.sources.position import Position
 _NEED_CLUSTER = ("renamed", "accept_not_proven", "kafka_config", "to_kafka_config")
 
 
-def translating(command: Command) -> Command:
-    """``--to-cluster`` and the options that need it."""
-    options = (
-        click.option(
-            "--to-cluster",
-            "to_cluster",
-            metavar="kafka:HOST:PORT",
-            help="Print the position in another cluster that mirrors the topics with their timestamps. Needs --source "
-            "ID=kafka:HOST:PORT.",
-        ),
-        click.option(
-            "--rename",
-            "renamed",
-            multiple=True,
-            metavar="TOPIC=NAME",
-            help="Name of a topic in the other cluster, when it has another one there, such as orders=a.orders. Can be "
-            "given more than once.",
-        ),
-        click.option(
-            "--read-at-most",
-            "most",
-            type=Whole(min=1),
-            default=MOST_READ,
-            show_default=True,
-            metavar="RECORDS",
-            help="With --to-cluster: read this number of unread records of each partition at most, for their "
-            "timestamps.",
-        ),
-        click.option(
-            "--accept-not-proven",
-            is_flag=True,
-            help="Print the position also when it is not proven that no unread record is skipped.",
-        ),
-        with_kafka_config,
-        click.option(
-            "--to-kafka-config",
-            "to_kafka_config",
-            multiple=True,
-            metavar="KEY=VALUE",
-            help="Option of the Kafka client for the other cluster. Can be given more than once.",
-        ),
-    )
-    for option in reversed(options):
-        command = option(command)
-    return command
+#: ``--to-cluster`` and the options that need it.
+translating = together(
+    option(
+        "--to-cluster kafka:HOST:PORT",
+        "Print the position in another cluster that mirrors the topics with their timestamps. Needs --source "
+        "ID=kafka:HOST:PORT.",
+    ),
+    option(
+        "--rename TOPIC=NAME",
+        "Name of a topic in the other cluster, when it has another one there, such as orders=a.orders. Can be given "
+        "more than once.",
+        "renamed",
+        multiple=True,
+    ),
+    option(
+        "--read-at-most RECORDS",
+        "With --to-cluster: read this number of unread records of each partition at most, for their timestamps.",
+        "most",
+        type=Whole(min=1),
+        default=MOST_READ,
+    ),
+    option("--accept-not-proven", "Print the position also when it is not proven that no unread record is skipped."),
+    with_kafka_config,
+    option(
+        "--to-kafka-config KEY=VALUE",
+        "Option of the Kafka client for the other cluster. Can be given more than once.",
+        multiple=True,
+    ),
+)
 
 
 def is_wanted(form: str, source: Source, said: Mapping[str, Any]) -> bool:

@@ -7,11 +7,18 @@ from pathlib import Path
 
 import click
 
-from airflow_provider_ckpt.cli.files import read_text, require_outside
+from airflow_provider_ckpt.cli.files import WrittenFile, read_text, require_outside
+from airflow_provider_ckpt.cli.options import option
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.untrusted.limits import BASELINE_BYTES
 
 _OPTION = "--topic-ids"
+with_topic_ids = option(
+    f"{_OPTION} FILE",
+    "File that remembers the ids of topics, to tell one that was created again. Topics that it does not have are "
+    "added.",
+    type=WrittenFile(Path),
+)
 
 
 class TopicMemory:

@@ -19,6 +19,7 @@ from airflow_provider_ckpt.cli.options import (
     directories,
     examples,
     open_store,
+    option,
     pairs,
     shared,
     triggered,
@@ -46,8 +47,8 @@ if TYPE_CHECKING:
     from airflow_provider_ckpt.waiting.foreseen import Foreseen
 
 _SOURCE_HELP = (
-    "Type of a source by its id, such as 0=kafka; --offsets needs it. --caught-up, --until and --lag also need what "
-    "it reads from: 0=kafka:host:9092, 0=delta:URI, 0=iceberg:URI, 0=file:DIRECTORY. Can be given more than once."
+    "Type of a source by its id, such as 0=kafka; --offsets needs it. --caught-up, --until and --lag also need what it "
+    "reads from: 0=kafka:host:9092, 0=delta:URI, 0=iceberg:URI, 0=file:DIRECTORY. Can be given more than once."
 )
 
 
@@ -59,93 +60,65 @@ _SOURCE_HELP = (
     )
 )
 @click.argument("location", shell_complete=directories)
-@click.option(
-    "--batch",
-    "batch_id",
-    type=Whole(min=0),
-    metavar="BATCH_ID",
-    help="Wait until this batch, or a later one, is committed.",
+@option("--batch BATCH_ID", "Wait until this batch, or a later one, is committed.", "batch_id", type=Whole(min=0))
+@option("--next-batch", "Wait until a batch is committed that began after now.")
+@option("--watermark TIME", "Wait until the watermark of a committed batch has reached this time.", type=TIME)
+@option(
+    "--offsets JSON",
+    'Wait until each source has reached its offsets, by source id, such as {"0": {"topic": {"0": 5}}}.',
 )
-@click.option("--next-batch", is_flag=True, help="Wait until a batch is committed that began after now.")
-@click.option(
-    "--watermark",
-    type=TIME,
-    metavar="TIME",
-    help="Wait until the watermark of a committed batch has reached this time.",
-)
-@click.option(
-    "--offsets",
-    metavar="JSON",
-    help='Wait until each source has reached its offsets, by source id, such as {"0": {"topic": {"0": 5}}}.',
-)
-@click.option("--caught-up", is_flag=True, help="Wait until every record that is in the sources now is committed.")
-@click.option(
-    "--until",
-    type=TIME,
-    metavar="TIME",
-    help="Wait until every record that was in the sources at this time is committed.",
-)
-@click.option(
-    "--lag",
-    metavar="LAG",
-    help="Wait until the query is behind its sources by at most this duration with a unit (5m, PT5M) or this number of "
+@option("--caught-up", "Wait until every record that is in the sources now is committed.")
+@option("--until TIME", "Wait until every record that was in the sources at this time is committed.", type=TIME)
+@option(
+    "--lag LAG",
+    "Wait until the query is behind its sources by at most this duration with a unit (5m, PT5M) or this number of "
     "records (1000).",
 )
-@click.option(
-    "--idle",
+@option(
+    "--idle DURATION",
+    "Wait until all planned batches are committed and nothing was committed for this long, such as 10m; a plain number "
+    "is seconds.",
     type=DURATION,
-    metavar="DURATION",
-    help="Wait until all planned batches are committed and nothing was committed for this long, such as 10m; a plain "
-    "number is seconds.",
 )
-@click.option(
-    "--stalled",
+@option(
+    "--stalled DURATION",
+    "Wait until nothing was committed for this long, whatever the reason, such as 30m; a plain number is seconds.",
     type=DURATION,
-    metavar="DURATION",
-    help="Wait until nothing was committed for this long, whatever the reason, such as 30m; a plain number is seconds.",
 )
-@click.option(
-    "--condition",
+@option(
+    "--condition JSON",
+    'Wait for a condition in JSON, such as {"condition": "batch", "batch_id": 5}. Can be given more than once.',
     "spelled",
     multiple=True,
-    metavar="JSON",
-    help='Wait for a condition in JSON, such as {"condition": "batch", "batch_id": 5}. Can be given more than once.',
 )
-@click.option(
-    "--any", "one_is_enough", is_flag=True, help="End when one of the conditions is met. By default all must be met."
-)
+@option("--any", "End when one of the conditions is met. By default all must be met.", "one_is_enough")
 @with_sources(_SOURCE_HELP)
 @from_file
-@click.option(
-    "--source-option",
+@option(
+    "--source-option ID.KEY=VALUE",
+    "Option of a Kafka source, such as 0.maxOffsetsPerTrigger=1000: the wait then says how many batches are left, and "
+    "ends when the query ends too early. Can be given more than once.",
     "source_options",
     multiple=True,
-    metavar="ID.KEY=VALUE",
-    help="Option of a Kafka source, such as 0.maxOffsetsPerTrigger=1000: the wait then says how many batches are left, "
-    "and ends when the query ends too early. Can be given more than once.",
 )
 @triggered
 @with_kafka_config
-@click.option(
-    "--timeout",
+@option(
+    "--timeout DURATION",
+    "End with exit code 1 after this time, such as 36h or PT1H; a plain number is seconds.",
     type=DURATION,
-    metavar="DURATION",
-    help="End with exit code 1 after this time, such as 36h or PT1H; a plain number is seconds.",
 )
-@click.option("--deadline", type=TIME, metavar="TIME", help="End with exit code 1 at this time, such as now+2h.")
-@click.option(
-    "--poll-interval",
+@option("--deadline TIME", "End with exit code 1 at this time, such as now+2h.", type=TIME)
+@option(
+    "--poll-interval DURATION",
+    "Usual pause between two polls of the storage, such as 5s; a plain number is seconds. ckpt polls sooner when the "
+    "condition is nearly met.",
     default="5s",
-    show_default=True,
     type=PAUSE,
-    metavar="DURATION",
-    help="Usual pause between two polls of the storage, such as 5s; a plain number is seconds. ckpt polls sooner when "
-    "the condition is nearly met.",
 )
-@click.option(
+@option(
     "--fail-fast",
-    is_flag=True,
-    help="End with exit code 4 when the condition cannot be met in the present state. By default that is a warning.",
+    "End with exit code 4 when the condition cannot be met in the present state. By default that is a warning.",
 )
 @shared
 def wait(

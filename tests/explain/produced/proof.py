@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from airflow_provider_ckpt.cli import run
-from airflow_provider_ckpt.explain.read_pages import read_pages
+from airflow_provider_ckpt.explain.read_index import read_pages
 from airflow_provider_ckpt.explain.stack_traces import read_failures
 from airflow_provider_ckpt.storage.store import Store
 from tests.explain.produced.lab import REPOSITORY, Query, Ran, Spark
