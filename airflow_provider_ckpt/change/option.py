@@ -13,6 +13,7 @@ from functools import cache
 from typing import Annotated, Any, Literal, get_origin, get_type_hints
 
 from airflow_provider_ckpt.query.sink import Sink
+from airflow_provider_ckpt.query.trigger import TRIGGER_HELP
 
 #: What the text of a field means.
 Meaning = Literal[
@@ -146,10 +147,9 @@ SinkOf = Annotated[
         "Sink of the query", "file:s3://lake/orders, delta:URI, kafka, foreachBatch; without it its effect is unknown"
     ),
 ]
-TRIGGER = Opt("--trigger", "Trigger that the query runs with. ckpt assumes none when it is not given.", "trigger")
 TriggerOf = Annotated[
     str | None,
-    TRIGGER,
+    Opt("--trigger", TRIGGER_HELP, "trigger"),
     Form("Trigger of the query", "such as processingTime, availableNow or realTime"),
 ]
 FenceFirst = Annotated[

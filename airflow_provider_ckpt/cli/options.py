@@ -18,6 +18,7 @@ from airflow_provider_ckpt.cli.absolute_words import absolute
 from airflow_provider_ckpt.cli.files import WrittenFile
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.query.source import Source, parse_item
+from airflow_provider_ckpt.query.trigger import TRIGGER_HELP, TRIGGERS
 from airflow_provider_ckpt.sinks.effects import EFFECTS
 from airflow_provider_ckpt.storage.held import hold
 from airflow_provider_ckpt.storage.store import Store
@@ -167,6 +168,8 @@ with_kafka_config = option(
     "Option of the Kafka client, such as security.protocol=SSL. Can be given more than once.",
     multiple=True,
 )
+#: For what depends on how the query runs.
+triggered = option("--trigger", TRIGGER_HELP, type=click.Choice(TRIGGERS))
 #: What somebody approves is what runs.
 planning = together(
     option(
@@ -204,14 +207,6 @@ stopping = together(
         type=_Seconds(0),
     ),
 )
-
-
-def triggered(command: Command) -> Command:
-    """``--trigger``, for what depends on how the query runs."""
-    from airflow_provider_ckpt.change.option import TRIGGER  # a room that commands without this option do not load
-    from airflow_provider_ckpt.query.trigger import TRIGGERS
-
-    return option(TRIGGER.usage, TRIGGER.help, type=click.Choice(TRIGGERS))(command)
 
 
 def format_of(document: str | None, *, as_json: bool) -> str:

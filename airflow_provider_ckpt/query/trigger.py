@@ -8,3 +8,5 @@ TRIGGERS = ("processingTime", "availableNow", "once", "continuous", "realTime")
 AVAILABLE_NOW, ONCE = "availableNow", "once"
 #: A trigger whose batches read on while they run.
 REAL_TIME = "realTime"
+#: What the option of the command line says.
+TRIGGER_HELP = "Trigger that the query runs with. ckpt assumes none when it is not given."
