@@ -9,7 +9,7 @@ import uuid
 from pathlib import Path
 
 from airflow_provider_ckpt.codec.checksum import HadoopChecksum, SparkChecksum, crc32c
-from airflow_provider_ckpt.codec.xxhash32 import xxhash32
+from airflow_provider_ckpt.codec.state_content import xxhash32
 from airflow_provider_ckpt.storage.store import Store
 
 CONF = {"spark.sql.shuffle.partitions": "200", "spark.sql.streaming.multipleWatermarkPolicy": "min"}

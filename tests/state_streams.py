@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 
-from airflow_provider_ckpt.codec.xxhash32 import xxhash32
+from airflow_provider_ckpt.codec.state_content import xxhash32
 
 SEED = 0x9747B28C
 END = struct.pack(">i", -1)

@@ -245,7 +245,7 @@ TESTED_ELSEWHERE = {
     "cli": "backup files findings_output gate options prune render streams",
     "cli/changes": "history rollback",
     "cli/positions": "wait",
-    "codec": "embedded_paths verbatim versions xxhash32",
+    "codec": "embedded_paths verbatim versions",
     "codec/offsets": "file",
     "fleet": "row",
     "operators": "backup base check checkpoint continuity prune verify windows",

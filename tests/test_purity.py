@@ -40,7 +40,6 @@ DOES_IO = {
     "change.lock": "one operator at a time",
     "change.places": "the stores of a change",
     "checkpoint.listing": "lists the directories of a checkpoint",
-    "sources.kafka.consumer_group": "the offsets of a group at a broker",
     "sources.offer": "what a checkpoint tells of its sources",
 }
 #: Verbs that do none: what they do is to decide, or to read a page of the package itself.

@@ -63,13 +63,12 @@ NEEDS_MORE = (
     *("sources/test_kafkas_own_tool.py", "sources/kafka/test_read_extent.py", "changes/reset/test_reads_from_there.py"),
     *(
         "sources/delta/test_resolve_goal.py",
-        "sources/delta/test_read_passed.py",
         "tables/test_read_restores.py",
         "sources/kafka/test_ask.py",
         "sources/kafka/test_connect.py",
     ),
     *(
-        "sources/kafka/test_find_ages.py",
+        "sources/kafka/test_ask_brokers.py",
         "sources/kafka/test_foresee_batches.py",
         "sources/test_foresee_losses.py",
         "sources/kafka/test_foresee_wait.py",
@@ -80,14 +79,13 @@ NEEDS_MORE = (
     *(
         "sources/kafka/test_translate.py",
         "sources/kafka/test_read_records.py",
-        "sources/kafka/test_ask_brokers.py",
         "sources/test_read_lag.py",
         "sources/kafka/test_read_losses.py",
     ),
     *("sources/kafka/test_end.py", "sources/test_kafka_waits.py", "sources/test_tables.py"),
     *("cli/test_kafka_refusals.py", "sources/test_secured_brokers.py", "sources/test_slow_brokers.py"),
     "sources/test_two_brokers.py",
-    *("sources/kafka/test_publish.py", "sources/test_round_trip.py", "sources/kafka/test_consumer_group.py"),
+    *("sources/kafka/test_publish.py", "sources/test_round_trip.py"),
     *(
         "changes/reset/test_after_a_reset.py",
         "changes/reset/test_over_http.py",

@@ -29,7 +29,7 @@ from airflow_provider_ckpt.change.plan.actions import (
 from airflow_provider_ckpt.change.plan.facts import Place, Spot
 from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.change.record import journal
-from airflow_provider_ckpt.codec.closing import CLOSING
+from airflow_provider_ckpt.codec.offset_log import CLOSING
 from airflow_provider_ckpt.errors import CheckpointBusyError, ObjectExistsError, PlanError
 from airflow_provider_ckpt.storage.access import Attributes
 from airflow_provider_ckpt.storage.store import SMALL_BYTES, Store

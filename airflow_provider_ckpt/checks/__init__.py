@@ -15,7 +15,6 @@ from airflow_provider_ckpt.checks import (
     flows,
     log_gaps,
     logs,
-    operators,
     sink_log,
     sources,
     state,
@@ -28,7 +27,7 @@ from airflow_provider_ckpt.checks.registry import checks_of
 
 #: In the order in which they judge.
 CHECKS = checks_of(
-    logs, log_gaps, watermarks, confs, sources, state, state_names, operators, checksums, file_sink, sink_log, flows,
+    logs, log_gaps, watermarks, confs, sources, state, state_names, checksums, file_sink, sink_log, flows,
     beside, writers, access,
 )  # fmt: skip
 

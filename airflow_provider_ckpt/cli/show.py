@@ -129,9 +129,8 @@ def _lag(
     view: CheckpointView, store: Store, asked: AskedSources, opened: Callable[[str], Store]
 ) -> tuple[SourceLag, ...]:
     from airflow_provider_ckpt.clock import now_ms
-    from airflow_provider_ckpt.restart.ask_lag import question_of
     from airflow_provider_ckpt.sources.open_end import Access
-    from airflow_provider_ckpt.sources.read_lag import read_lag
+    from airflow_provider_ckpt.sources.read_lag import question_of, read_lag
 
     access = Access(opened, store, asked.kafka_config, "--source ")
     return read_lag(view, question_of(asked.deploys.of(view.location)), access, now_ms())
@@ -139,7 +138,7 @@ def _lag(
 
 def _lag_tables(lag: Sequence[SourceLag]) -> list[Table]:
     from airflow_provider_ckpt.report.lag_tables import LAG_COLUMNS, lag_row, partitions_table
-    from airflow_provider_ckpt.sources.lag_summary import worst_of
+    from airflow_provider_ckpt.sources.lag import worst_of
 
     tables = [Table("Lag", LAG_COLUMNS, tuple(map(lag_row, lag)))]
     for source in lag:
@@ -197,6 +196,6 @@ def _summary(
 
 
 def _summaries(lag: Sequence[SourceLag]) -> list[LagSummaryFields]:
-    from airflow_provider_ckpt.sources.lag_summary import summary_of
+    from airflow_provider_ckpt.sources.lag import summary_of
 
     return [summary_of(source) for source in lag]

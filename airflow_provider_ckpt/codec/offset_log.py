@@ -14,7 +14,6 @@ from functools import lru_cache
 from typing import Any
 
 from airflow_provider_ckpt.codec import jvm_text
-from airflow_provider_ckpt.codec.closing import CLOSING
 from airflow_provider_ckpt.codec.empty_lines import is_empty
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.codec.verbatim import Verbatim, remember
@@ -299,3 +298,18 @@ def _source_fields(info: SourceMetadataInfo) -> dict[str, str]:
 def _control_fields(control: ControlBatchInfo) -> dict[str, str]:
     fields = {"operationType": control.operation_type}
     return fields if control.operation_info is None else {**fields, "operationInfo": control.operation_info}
+
+
+# --- the entry that closes a checkpoint, while ckpt changes more than one object of it --------------------------------
+# It has the latest log version that Java can count, so every Spark refuses to start from it
+# (``MetadataVersionUtil.validateVersion``), and a query that runs finds the name of its next batch taken. Nothing else
+# changes: without the entry the checkpoint is what it was.
+
+#: The version in it, as Spark names it in its error.
+CLOSING_VERSION = 2147483647
+#: The whole content.
+CLOSING = (
+    b"v2147483647\n"
+    b"A change by ckpt has not ended. See it with ckpt history LOCATION. The command that began it completes it, and "
+    b"ckpt undo LOCATION takes it back.\n"
+)

@@ -14,7 +14,7 @@ from airflow_provider_ckpt.checks import check
 from airflow_provider_ckpt.checks.findings import Finding, worst_first
 from airflow_provider_ckpt.checks.inspect import examine
 from airflow_provider_ckpt.checks.state import state_that_is_told
-from airflow_provider_ckpt.codec.closing import CLOSING_VERSION
+from airflow_provider_ckpt.codec.offset_log import CLOSING_VERSION
 from airflow_provider_ckpt.errors import PlanError, StoreError
 from airflow_provider_ckpt.explain.explanation import Evidence, Explanation
 from airflow_provider_ckpt.explain.find_own_change import find_own_change, interrupted

@@ -1,14 +1,20 @@
-"""Comparing checkpoints of one fleet that have the same query id; only their offset logs are read."""
+"""Comparing checkpoints of one fleet that have the same query id; only their offset logs are read.
+
+One is a copy that does not run, or has become a second query. Delta, Iceberg and Hudi know a batch by the id of its
+query and its number, so of two live queries with one id that write one table, each drops batches of the other one.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
 
 from airflow_provider_ckpt.checkpoint.view import batch_ids
+from airflow_provider_ckpt.checks.findings import Finding, worst_first
 from airflow_provider_ckpt.codec import layout, offset_log
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.fleet.row import FleetRow
-from airflow_provider_ckpt.fleet.twins import Relation, Twin, groups_of, with_twins
 from airflow_provider_ckpt.query.sink import Sink
 from airflow_provider_ckpt.storage.store import Store
 
@@ -70,3 +76,83 @@ def _relation(own: _Log, leading: _Log) -> Relation:
         return "rests" if own.planned_at_ms(newest) < leading.planned_at_ms(its[0]) else "ran"
     except CheckpointError:
         return "unknown"
+
+
+#: ``ran``: each has planned a batch that the other one has not. ``rests``: its newest batch is one of the other's.
+Relation = Literal["ran", "rests", "unknown"]
+
+_HINT = (
+    "Delta, Iceberg and Hudi know a batch by the query id and its number. When both queries write one table, each "
+    "drops batches of the other one. Give one of them an id of its own: ckpt backup, then ckpt restore --new-query-id."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Twin:
+    """A checkpoint, compared with the one of the same query id that has gone on last.
+
+    Args:
+        row: The checkpoint.
+        leader: The one that has gone on last.
+        relation: Result of the comparison of their offset logs.
+        one_table: True if the same table is declared as the sink of both.
+    """
+
+    row: FleetRow
+    leader: FleetRow
+    relation: Relation
+    one_table: bool = False
+
+
+def groups_of(rows: Iterable[FleetRow]) -> list[list[FleetRow]]:
+    """Rows with the same query id, the one that has gone on last first; those with an id of their own are left out."""
+    by_id: dict[str, dict[str, FleetRow]] = {}
+    for row in rows:
+        if row.query_id is not None and row.error is None and row.replaced_by is None:
+            by_id.setdefault(row.query_id, {})[row.location] = row
+    return [sorted(same.values(), key=_went_on, reverse=True) for same in by_id.values() if len(same) > 1]
+
+
+def _went_on(row: FleetRow) -> tuple[int, int, int, str]:
+    batch = -1 if row.latest_planned_batch is None else row.latest_planned_batch
+    return row.planned_at_ms or 0, batch, row.last_commit_ms or 0, row.location
+
+
+def with_twins(twins: Iterable[Twin]) -> Mapping[str, FleetRow]:
+    """The rows of twins with what is found of them, by location."""
+    found: dict[str, FleetRow] = {}
+    for twin in twins:
+        for row, other, is_leader in ((twin.row, twin.leader, False), (twin.leader, twin.row, True)):
+            kept = found.get(row.location, row)
+            finding = finding_of(twin, other, is_leader=is_leader)
+            found[row.location] = replace(kept, findings=worst_first((*kept.findings, finding)))
+    return found
+
+
+def finding_of(twin: Twin, other: FleetRow, *, is_leader: bool) -> Finding:
+    """Finding on one of two twins, for the row of the other."""
+    same = f"{other.location} has the same query id"
+    if twin.relation == "rests":
+        what = f"{same}{_rests(twin, is_leader=is_leader)}"
+        return Finding("CKPT159", "note", what, hint=f"Do not start both on one table. {_HINT}")
+    table = ", and writes to the same table" if twin.one_table else ""
+    what = (
+        f"{same}{table}, and both have run since one was copied: their newest batches are not in each other's log"
+        if twin.relation == "ran"
+        else f"{same}{table}, and their offset logs could not be compared, so it is not known whether both have run"
+    )
+    return Finding("CKPT158", "error" if twin.one_table else "warning", what, hint=_HINT)
+
+
+def _rests(twin: Twin, *, is_leader: bool) -> str:
+    """How far the one that rests is, beside the other one."""
+    batch, newest = twin.row.latest_planned_batch, twin.leader.latest_planned_batch
+    if batch == newest:
+        return f" and {_at(batch)} as well: one is a copy of the other, as of a backup"
+    if is_leader:
+        return f", and {_at(batch, 'is still')} of this query: a copy, as of a backup"
+    return f" and has gone on; this one {_at(batch, 'is still')} of it: a copy, as of a backup"
+
+
+def _at(batch: int | None, verb: str = "is") -> str:
+    return f"{verb} before the first batch" if batch is None else f"{verb} at batch {batch}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import islice, pairwise
 from typing import Literal
 
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
@@ -20,7 +20,6 @@ from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.fleet.batch_rate import batch_rate
 from airflow_provider_ckpt.fleet.find import THREADS, Found, patiently
 from airflow_provider_ckpt.fleet.read_positions import FleetPosition, FleetPositions
-from airflow_provider_ckpt.fleet.rhythm import stalled_ms
 from airflow_provider_ckpt.fleet.row import FleetRow
 from airflow_provider_ckpt.query.deploy import DeploySpec
 from airflow_provider_ckpt.restart.forecast import forecast
@@ -144,3 +143,31 @@ def _commits_ms(view: CheckpointView) -> dict[int | None, int]:
 def _last_commit_age_ms(view: CheckpointView, commits_ms: Mapping[int | None, int]) -> int | None:
     committed_ms = commits_ms.get(view.latest_committed)
     return None if committed_ms is None else max(0, view.observed_at_ms - committed_ms)
+
+
+#: A query is stalled when it has no commit for so many times its longest pause, and its usual one.
+OF_LONGEST, OF_USUAL = 3, 20
+#: And for so long at least, milliseconds: short pauses are nobody's concern.
+LEAST_MS = 300_000
+#: So many commits show a rhythm.
+LEAST_COMMITS = 4
+
+
+def stalled_ms(commits_ms: Iterable[int], now_ms: int) -> int | None:
+    """Time without a commit of a query, where that is much longer than its rhythm.
+
+    Args:
+        commits_ms: When each batch was committed, epoch milliseconds.
+        now_ms: Now, by the same clock.
+
+    Returns:
+        Milliseconds; None where it is not stalled, or its commits show no rhythm. A query without new data commits
+        nothing either, and neither does one that runs once a day and keeps the commits of its last run alone.
+    """
+    times = sorted(commits_ms)
+    if len(times) < LEAST_COMMITS or times[0] == times[-1]:
+        return None
+    pauses = sorted(later - earlier for earlier, later in pairwise(times))
+    age_ms = now_ms - times[-1]
+    limit_ms = max(LEAST_MS, OF_LONGEST * pauses[-1], OF_USUAL * pauses[len(pauses) // 2])
+    return age_ms if age_ms > limit_ms else None

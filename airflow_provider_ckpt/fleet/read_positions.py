@@ -11,14 +11,13 @@ from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.query.deploy import DeploySpec
 from airflow_provider_ckpt.query.deploys import Deploys
 from airflow_provider_ckpt.query.sink import Sink
-from airflow_provider_ckpt.restart.ask_lag import question_of
 from airflow_provider_ckpt.sources.judge_sources import can_lose, judge_sources
 from airflow_provider_ckpt.sources.kafka.ask_brokers import Brokers
 from airflow_provider_ckpt.sources.kafka.loss import Losses
 from airflow_provider_ckpt.sources.kafka.read_losses import data_loss_of
 from airflow_provider_ckpt.sources.lag import SourceLag
 from airflow_provider_ckpt.sources.open_end import Access
-from airflow_provider_ckpt.sources.read_lag import LagQuestion, read_ahead, read_lag
+from airflow_provider_ckpt.sources.read_lag import LagQuestion, question_of, read_ahead, read_lag
 from airflow_provider_ckpt.storage.store import Store
 
 #: What is not judged of a checkpoint for which no source was declared.

@@ -10,8 +10,7 @@ from airflow_provider_ckpt.checks.findings import SEVERITIES, Finding, Severity
 from airflow_provider_ckpt.documents.as_document import Documented
 from airflow_provider_ckpt.documents.positions import LagSummaryFields
 from airflow_provider_ckpt.fleet.batch_rate import BatchRate, rate_from_dict
-from airflow_provider_ckpt.sources.lag import SourceLag
-from airflow_provider_ckpt.sources.lag_summary import summary_of
+from airflow_provider_ckpt.sources.lag import SourceLag, summary_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,23 +6,26 @@ several that write at once the latest wins, without a lock, on every storage.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
+from airflow_provider_ckpt.backup.read_by_query import QueryBackups
 from airflow_provider_ckpt.checkpoint.listing import list_checkpoint
 from airflow_provider_ckpt.clock import now_ms
-from airflow_provider_ckpt.errors import ObjectExistsError, StoreError
+from airflow_provider_ckpt.errors import CheckpointError, ObjectExistsError, StoreError
+from airflow_provider_ckpt.fleet.find import THREADS
 from airflow_provider_ckpt.fleet.index import (
     MOST_INDEX_BYTES,
     MOST_LOCATION,
     MOST_ROWS,
     FleetIndex,
     IndexRow,
+    LastBackup,
     index_row,
     line_of,
 )
-from airflow_provider_ckpt.fleet.read_backups import read_last_backups
 from airflow_provider_ckpt.fleet.read_index import index_name, list_indexes
 from airflow_provider_ckpt.fleet.row import FleetRow
+from airflow_provider_ckpt.storage.concurrency import in_parallel
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.untrusted.limits import size_text
 
@@ -132,3 +135,35 @@ def put_index(store: Store, index: FleetIndex) -> bool:
     for old in list_indexes(store)[:-_KEPT]:
         store.delete(old)
     return True
+
+
+def read_last_backups(roots: Sequence[Store], query_ids: Collection[str]) -> dict[str, LastBackup]:
+    """The newest backup of some queries, by query id, among those whose manifest can be read.
+
+    Raises StoreError when a root cannot be listed, StoreUnavailableError when a storage does not answer.
+    """
+    newest: dict[str, LastBackup] = {}
+    for root in roots:
+        for query_id, backup in _of_root(root, query_ids).items():
+            if query_id not in newest or newest[query_id].created_at_ms < backup.created_at_ms:
+                newest[query_id] = backup
+    return newest
+
+
+def _of_root(root: Store, query_ids: Collection[str]) -> dict[str, LastBackup]:
+    backups, wanted = QueryBackups(root), sorted(query_ids)
+    found = in_parallel(lambda query_id: _newest(backups, query_id), wanted, THREADS)
+    return {query_id: backup for query_id, backup in zip(wanted, found, strict=True) if backup is not None}
+
+
+def _newest(backups: QueryBackups, query_id: str) -> LastBackup | None:
+    for backup_id in backups.ids_of(query_id):
+        try:
+            manifest = backups.read(backup_id, query_id)
+        except CheckpointError as error:  # `ckpt backups` and `ckpt verify` say so
+            if error.retryable:
+                raise
+            continue
+        if manifest is not None:
+            return LastBackup(backup_id, manifest.batch_id, manifest.created_at_ms)
+    return None

@@ -21,7 +21,7 @@ from airflow_provider_ckpt.checks.no_data import why_waiting
 from airflow_provider_ckpt.checks.remedies import Remedy, repartition
 from airflow_provider_ckpt.query.deploy import DeploySpec
 from airflow_provider_ckpt.query.spark_version import SparkVersion
-from airflow_provider_ckpt.restart.classes import classes_to_find
+from airflow_provider_ckpt.restart.file_manager import classes_to_find
 from airflow_provider_ckpt.restart.judged import CLASS, is_closed, not_judged
 from airflow_provider_ckpt.restart.real_time import REAL_TIME, trigger_of
 from airflow_provider_ckpt.restart.source_commands import continue_sources

@@ -51,9 +51,9 @@ def forecast_restart(
     if not declared:
         return view, forecast(view, deploy)
     from airflow_provider_ckpt.query.source_options import parse_options
-    from airflow_provider_ckpt.sources.fitting import fitting
     from airflow_provider_ckpt.sources.foresee_expiry import foresee_expiry
     from airflow_provider_ckpt.sources.judge_sources import judge_sources
+    from airflow_provider_ckpt.sources.judge_tables import fitting
     from airflow_provider_ckpt.sources.kafka.ask_brokers import Brokers  # loads the sources, which few deploys declare
     from airflow_provider_ckpt.sources.kafka.foresee_batches import foresee_batches
     from airflow_provider_ckpt.sources.open_end import Access

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from airflow_provider_ckpt.checkpoint.spark_confs import CATALOGUE, SHUFFLE_PARTITIONS, STATE_PROVIDER, forecast_confs
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
-from airflow_provider_ckpt.checks import checksums, operators, state, state_names
+from airflow_provider_ckpt.checks import checksums, state, state_names
 from airflow_provider_ckpt.checks.confs import unknown_codec, unknown_provider
 from airflow_provider_ckpt.checks.findings import Finding
 from airflow_provider_ckpt.checks.logs import entry_before, newest_commit, newest_entry
@@ -18,8 +18,7 @@ from airflow_provider_ckpt.codec.state_metadata import AGGREGATION, REAL_TIME_AG
 from airflow_provider_ckpt.query.deploy import DeploySpec
 from airflow_provider_ckpt.query.sink import MARKING, SINKS_OF_BATCHES
 from airflow_provider_ckpt.query.spark_version import SparkVersion
-from airflow_provider_ckpt.restart.classes import has_foreign_state
-from airflow_provider_ckpt.restart.file_manager import sums_of_state
+from airflow_provider_ckpt.restart.file_manager import has_foreign_state, sums_of_state
 from airflow_provider_ckpt.restart.hints import NEW_LOCATION, listed
 from airflow_provider_ckpt.restart.logs import STATE_FORMAT
 
@@ -224,8 +223,8 @@ def _load(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
         return  # ckpt does not know its files
     yield from state.commit_without_ids(view)
     yield from state.ids_of_rerun(view)
-    yield from operators.ids_of_fewer_partitions(view)
-    yield from operators.metadata_of_another(view)
+    yield from state_names.ids_of_fewer_partitions(view)
+    yield from state_names.metadata_of_another(view)
     yield from state_partitions(view, deploy)
     yield from state.folders(view)
     yield from state_names.names_of_no_version(view)

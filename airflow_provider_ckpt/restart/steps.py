@@ -25,7 +25,6 @@ from airflow_provider_ckpt.restart import (
     sources,
     state,
 )
-from airflow_provider_ckpt.restart.spark_errors import error_name
 
 Step = Callable[[CheckpointView, DeploySpec], Iterable[Finding]]
 
@@ -86,3 +85,30 @@ def start(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
 def named(findings: Iterable[Finding], version: SparkVersion) -> Iterator[Finding]:
     """Findings with the names that errors have in a Spark."""
     return (replace(finding, spark_error=error_name(finding, version)) for finding in findings)
+
+
+_UNCATEGORIZED = "CANNOT_LOAD_STATE_STORE.UNCATEGORIZED"
+
+#: Conditions of the Kafka connector; before 4.0 it threw an exception without one.
+_KAFKA = "KAFKA_DATA_LOSS."
+
+#: Before Spark 4.0 these had no error condition: the innermost Java exception names them.
+_BEFORE_4_0 = {
+    "INVALID_LOG_VERSION.MAX_SUPPORTED_VERSION": "IllegalStateException",
+    "MALFORMED_LOG_FILE": "IllegalStateException",
+    "STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE": "StateSchemaNotCompatible",
+    "CANNOT_LOAD_STATE_STORE.CANNOT_READ_DELTA_FILE_NOT_EXISTS": "FileNotFoundException",
+    "CANNOT_LOAD_STATE_STORE.CANNOT_READ_STREAMING_STATE_FILE": "FileNotFoundException",
+}
+
+
+def error_name(finding: Finding, spark_version: SparkVersion) -> str | None:
+    """Error with which a version of Spark stops at a finding; None when it goes on."""
+    error = finding.spark_error
+    if error is None or spark_version >= (4, 0):
+        return error
+    if error == _UNCATEGORIZED and finding.code == "CKPT133":
+        return "NumberFormatException"
+    if error.startswith(_KAFKA):
+        return "IllegalStateException"
+    return _BEFORE_4_0.get(error, error)

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.query.source import Source
-from airflow_provider_ckpt.sources.fitting import fitting
-from airflow_provider_ckpt.sources.judge_tables import JUDGED, is_judged, judge_tables
+from airflow_provider_ckpt.sources.judge_tables import JUDGED, fitting, is_judged, judge_tables
 from airflow_provider_ckpt.sources.kafka.ask_brokers import Brokers
 from airflow_provider_ckpt.sources.kafka.loss import Losses
 from airflow_provider_ckpt.sources.kafka.read_losses import data_loss_of, read_losses

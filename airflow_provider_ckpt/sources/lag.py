@@ -14,10 +14,49 @@ from airflow_provider_ckpt.checkpoint.contents import listed_shortly
 from airflow_provider_ckpt.documents.as_document import Documented
 from airflow_provider_ckpt.sources.kafka.coming import Coming
 from airflow_provider_ckpt.sources.kafka.extent import Extent, Partition
-from airflow_provider_ckpt.sources.unread import Retention, Unread
 
 if TYPE_CHECKING:
-    from airflow_provider_ckpt.documents.positions import SourceLagFields
+    from airflow_provider_ckpt.documents.positions import ComingFields, LagSummaryFields, SourceLagFields
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """Unread data of a table or a directory.
+
+    Args:
+        unit: The unit: ``versions`` of a Delta table, ``snapshots`` of an Iceberg table, ``files``.
+        count: Number of units that hold unread data.
+        files: Number of data files that they have added; one of which a part was read counts.
+        size: Bytes of these files.
+        oldest_ms: Time at which the first of it was written, by the clock of its writer or of the storage, epoch
+            milliseconds; None when there is nothing, or it does not say.
+        note: Sentence on what these numbers leave out.
+        is_partial: True if some unread data is not counted, so that a count of 0 is not the end.
+        rows: Rows of the files that are left; None where that is not known.
+    """
+
+    unit: str
+    count: int
+    files: int
+    size: int
+    oldest_ms: int | None = None
+    note: str | None = None
+    is_partial: bool = False
+    rows: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """How long a topic keeps its records, at least; it deletes segments, and never the one that is written.
+
+    Args:
+        time_ms: ``retention.ms``; None when age deletes nothing.
+        size: ``retention.bytes``, of each partition; None when size deletes nothing.
+    """
+
+    time_ms: int | None
+    size: int | None
+
 
 #: How a note begins that matters more than the numbers.
 SPARK_STOPS = "Spark does not start, unless failOnDataLoss is false"
@@ -140,7 +179,7 @@ def lag_of_kafka(
         source_id: The source.
         position: Where its newest committed batch ended, exclusive.
         extent: Its topics, as the broker has them.
-        ages: Result of :func:`~airflow_provider_ckpt.sources.kafka.find_ages.find_ages`; empty when nobody asked.
+        ages: Result of :func:`~airflow_provider_ckpt.sources.kafka.ask_brokers.find_ages`; empty when nobody asked.
         retention: How long the topics keep their records; None when nobody asked.
     """
     kept = retention or {}
@@ -215,3 +254,51 @@ def _beyond(position: Mapping[Partition, int], extent: Extent) -> list[Partition
 
 def _some(names: list[str]) -> str:
     return listed_shortly(names, 3)
+
+
+#: So many partitions are named of each source.
+MOST_NAMED = 10
+
+
+def worst_of(source: SourceLag, most: int = MOST_NAMED) -> tuple[PartitionLag, ...]:
+    """The partitions that are furthest behind: first those that have lost records, then those with most unread."""
+    behind = [part for part in source.partitions if part.unread or part.lost]
+    return tuple(sorted(behind, key=lambda part: (-part.lost, -part.unread, part.topic, part.partition))[:most])
+
+
+def summary_of(source: SourceLag, most: int = MOST_NAMED) -> LagSummaryFields:
+    """The lag of a source, JSON-ready and bounded; ``SourceLag.to_dict`` has all of its partitions."""
+    worst = worst_of(source, most)
+    return {
+        "source_id": source.source_id,
+        "source_type": source.source_type,
+        "unit": source.unit,
+        "total": source.total,
+        "is_partial": source.is_partial,
+        "files": source.files,
+        "bytes": source.size,
+        "rows": source.rows,
+        "age_ms": source.age_ms,
+        "expires_ms": source.expires_ms,
+        "lost": source.lost,
+        "partition_count": len(source.partitions),
+        "partitions": [part.to_dict() for part in worst],
+        "others": len(source.partitions) - len(worst),
+        "others_unread": sum(part.unread for part in source.partitions) - sum(part.unread for part in worst),
+        "next_batch": _coming(source),
+        "notes": list(source.notes),
+    }
+
+
+def _coming(source: SourceLag) -> ComingFields | None:
+    if source.next_batch is None:
+        return None
+    batch, outlook = source.next_batch.batch, source.next_batch.outlook
+    return {
+        "offsets": batch.offsets,
+        "planned": source.next_batch.planned,
+        "waits_ms": batch.waits_ms,
+        "batches_at_least": outlook.at_least,
+        "batches_at_most": outlook.at_most,
+        "stays_unread": outlook.unread,
+    }

@@ -10,8 +10,9 @@ from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.codec.offsets.kafka import offsets_of
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.errors import CheckpointError, MalformedEntryError, StoreError, located
+from airflow_provider_ckpt.query.deploy import DeploySpec
 from airflow_provider_ckpt.query.source import Source, require_asked
-from airflow_provider_ckpt.query.source_options import QueryOptions, SourceOptions
+from airflow_provider_ckpt.query.source_options import QueryOptions, SourceOptions, parse_options
 from airflow_provider_ckpt.sources.kafka.ask_brokers import Brokers
 from airflow_provider_ckpt.sources.kafka.coming import coming_batch
 from airflow_provider_ckpt.sources.kafka.extent import Extent, Partition
@@ -164,3 +165,14 @@ def _offsets(offset: SourceOffset | None, source_id: str) -> dict[Partition, int
         return offsets_of(offset)
     except MalformedEntryError as error:
         raise CheckpointError(f"source {source_id} is not a Kafka source: {error.message}") from error
+
+
+def question_of(deploy: DeploySpec, *, ages: bool = False) -> LagQuestion:
+    """The question how far a query is behind the sources of a deploy, of which the type is declared.
+
+    Args:
+        deploy: The deploy.
+        ages: As for :class:`LagQuestion`.
+    """
+    sources = {name: source for name, source in deploy.by_id.items() if source.type is not None}
+    return LagQuestion(sources, parse_options(deploy.source_options.items(), deploy.trigger), ages)

@@ -16,8 +16,7 @@ from airflow_provider_ckpt.query.source import Source, parse_by_id
 from airflow_provider_ckpt.query.source_options import QueryOptions, option_texts
 from airflow_provider_ckpt.sources.foresee_losses import LossForecast, foresee_losses
 from airflow_provider_ckpt.sources.kafka.ask_brokers import Brokers
-from airflow_provider_ckpt.sources.lag import SourceLag
-from airflow_provider_ckpt.sources.lag_summary import summary_of
+from airflow_provider_ckpt.sources.lag import SourceLag, summary_of
 from airflow_provider_ckpt.sources.open_end import Access
 from airflow_provider_ckpt.sources.read_lag import LagQuestion, read_ahead, read_lag
 from airflow_provider_ckpt.times import duration_text

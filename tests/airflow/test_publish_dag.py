@@ -7,7 +7,7 @@ import json
 import pytest
 
 from airflow_provider_ckpt.sources.kafka.ask import KafkaBroker
-from airflow_provider_ckpt.sources.kafka.consumer_group import ConsumerGroup, GroupOffset
+from airflow_provider_ckpt.sources.kafka.publish import ConsumerGroup, GroupOffset
 from tests.airflow.conftest import ROOT, run
 from tests.kafka_query import QUERY_ID, KafkaQuery
 

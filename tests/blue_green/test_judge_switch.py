@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from airflow_provider_ckpt.blue_green.judge_switch import judge_switch, require_exact
+from airflow_provider_ckpt.blue_green.judge_switch import judge_switch, require_exact, switch_effect, way_back
+from airflow_provider_ckpt.checkpoint.sink_marker import SinkMarker
 from airflow_provider_ckpt.errors import PlanError
-from airflow_provider_ckpt.query.sink import parse_sink
+from airflow_provider_ckpt.query.sink import MARKING, parse_sink
 from airflow_provider_ckpt.storage.store import Store
 from tests.blue_green.lab import Query
 
@@ -61,3 +62,43 @@ def test_an_effect_is_accepted_by_its_name_alone(live):
     require_exact("c", effects, ["duplicated"])
     with pytest.raises(PlanError, match="is not a sink effect"):
         require_exact("c", effects, ["anything"])
+
+
+#: By sink: before it is stopped or with a batch in flight, and in real-time mode with none in flight.
+EFFECTS = {
+    **dict.fromkeys(MARKING, ("exact", "unknown")),
+    "kafka": ("duplicated", "duplicated"),
+    "foreachBatch": ("unknown", "unknown"),
+    "foreach": ("unknown", "unknown"),
+    "console": ("exact", "exact"),
+    "noop": ("exact", "exact"),
+    "memory": ("exact", "exact"),
+    "": ("unknown", "unknown"),
+}
+
+
+@pytest.mark.parametrize("kind", EFFECTS)
+def test_the_effect_on_each_sink(kind):
+    marker, (in_flight, real_time) = SinkMarker(kind, "out"), EFFECTS[kind]
+    assert switch_effect(marker, None, is_stopped=False).effect == in_flight
+    assert switch_effect(marker, 7, is_stopped=True).effect == in_flight
+    assert switch_effect(marker, None, is_stopped=True, has_gaps=True).effect == in_flight
+    assert switch_effect(marker, None, is_stopped=True).effect == "exact", "no batch runs again, whatever the sink is"
+    assert switch_effect(marker, None, is_stopped=True, real_time=True).effect == real_time
+
+
+def test_an_effect_that_is_not_exact_says_what_makes_it_exact():
+    for kind in ("kafka", "foreachBatch"):
+        effect = switch_effect(SinkMarker(kind), 7, is_stopped=True)
+        assert "batch 7" in effect.reason and "stop it when its batch is committed" in effect.remedy
+
+
+def test_the_ways_back_are_commands():
+    on, rolled, kept = way_back("/lake/c p", 41, "file:/lake/out", "/lake/b")
+    assert "start the old version on the same checkpoint" in on
+    command = "ckpt rollback '/lake/c p' --to-batch 41 --sink file:/lake/out --trim-sink-log --execute"
+    assert command in rolled and "ckpt restore /lake/b latest --to NEW_LOCATION" in kept
+    assert (
+        "--trim-sink-log" not in way_back("c", 1, "kafka", "b")[1]
+        and "--sink kafka" in way_back("c", 1, "kafka", "b")[1]
+    )

@@ -11,7 +11,7 @@ from airflow_provider_ckpt.backup.take import plan_of_backup, take_backup
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.changes.repartition.make import make_repartition
 from airflow_provider_ckpt.changes.rollback.make import make_rollback
-from airflow_provider_ckpt.codec.closing import CLOSING
+from airflow_provider_ckpt.codec.offset_log import CLOSING
 from airflow_provider_ckpt.errors import CheckpointClosedError
 from airflow_provider_ckpt.query.deploy import DeploySpec
 from airflow_provider_ckpt.restart.gate import forecast_restart

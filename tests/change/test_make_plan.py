@@ -14,7 +14,7 @@ from airflow_provider_ckpt.change.plan.kinds import Kind
 from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.change.record import journal
 from airflow_provider_ckpt.codec import layout
-from airflow_provider_ckpt.codec.closing import CLOSING
+from airflow_provider_ckpt.codec.offset_log import CLOSING
 from airflow_provider_ckpt.errors import CheckpointClosedError, PlanError
 from airflow_provider_ckpt.storage.store import Store
 from tests.change.plans import RESET, ROLLBACK

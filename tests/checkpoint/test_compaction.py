@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_provider_ckpt.checkpoint.compaction import COMPACT_INTERVAL, interval_over, misnamed
+from airflow_provider_ckpt.checkpoint.compaction import COMPACT_INTERVAL, Shape, interval_of, interval_over, misnamed
 from airflow_provider_ckpt.codec.jvm_text import INT_MAX
 
 
@@ -73,3 +73,34 @@ def test_a_log_that_goes_on_as_it_began_is_found(interval, last, kept):
 
 def test_the_default_is_that_of_spark():
     assert COMPACT_INTERVAL == 10
+
+
+@pytest.mark.parametrize(
+    ("plain", "compacted", "conf", "interval"),
+    [
+        (set(), set(), 10, 10),
+        ({7, 8}, {9}, 10, 10),
+        ({20}, {9, 19}, 3, 10),
+        ({4, 5}, {3}, 4, 4),
+        ({8, 10}, {9, 29}, 10, 10),
+        ({9}, set(), 10, None),
+        ({3, 4}, {8, 9}, 10, None),
+        ({1}, {19}, 10, 20),
+    ],
+)
+def test_the_interval_is_the_one_that_fits_the_names(plain, compacted, conf, interval):
+    assert interval_of(plain, compacted, conf) == interval
+
+
+@pytest.mark.parametrize(
+    ("newest", "base", "names"),
+    [
+        (2, -1, ["0", "1", "2"]),
+        (9, 9, ["9.compact"]),
+        (11, 9, ["9.compact", "10", "11"]),
+    ],
+)
+def test_readers_begin_at_the_newest_compacted_entry(newest, base, names):
+    shape = Shape(10, newest)
+    assert shape.base == base
+    assert [shape.entry(batch) for batch in shape.live] == [f"_spark_metadata/{name}" for name in names]

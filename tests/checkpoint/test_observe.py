@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from airflow_provider_ckpt import codec
-from airflow_provider_ckpt.checkpoint.observe import observe, read_initial_offsets
+from airflow_provider_ckpt.checkpoint.observe import observe, read_initial_offsets, what_it_is
 from airflow_provider_ckpt.errors import CheckpointNotFoundError
 from airflow_provider_ckpt.storage.store import Store
 from tests.fake_query import FakeQuery
@@ -81,3 +81,32 @@ def test_a_location_with_nothing_may_be_of_a_query_that_has_not_started(tmp_path
     with pytest.raises(CheckpointNotFoundError, match="does not exist") as refused:
         observe(Store.open(str(tmp_path / "orders")))
     assert refused.value.hint is not None and "A new query makes it at its first start." in refused.value.hint
+
+
+BACKUP = "20260101T000000.000Z-0a3c26f7"
+#: Objects and directories at the top of a directory, and what that is.
+LOOKALIKES = [
+    ({"metadata"}, {"offsets", "commits"}, None, None),
+    (set(), {"commits", "_delta_log"}, None, None),
+    (set(), set(), None, None),
+    ({"part-0.parquet"}, {"_delta_log"}, "a Delta table", "--sink"),
+    (set(), {".hoodie"}, "a Hudi table", "--sink"),
+    (set(), {"metadata", "data"}, "an Iceberg table", "--sink iceberg:URI"),
+    (set(), {"metadata"}, None, None),
+    ({"part-0.parquet"}, {"_spark_metadata"}, "the output directory of a file sink", "--sink file:URI"),
+    ({"manifest.json"}, {"checkpoint"}, "a backup", "ckpt restore"),
+    ({"manifest.json"}, set(), "a directory of data files", "checkpointLocation"),
+    (set(), {"checkpoint"}, None, None),
+    (set(), {BACKUP}, "the root of backups", "ckpt backups"),
+    (set(), {f"{BACKUP}.old"}, None, None),
+    ({"a.csv"}, set(), "a directory of data files", "checkpointLocation"),
+    ({"a.csv", "metadata"}, set(), None, None),
+    ({"a.exe"}, set(), None, None),
+]
+
+
+@pytest.mark.parametrize(("objects", "directories", "what", "hint"), LOOKALIKES)
+def test_what_it_is(objects, directories, what, hint):
+    said = what_it_is(objects, directories)
+    assert (said and said[0]) == what
+    assert said is None or hint in said[1]

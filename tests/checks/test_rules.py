@@ -22,8 +22,8 @@ from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.offsets.delta import DeltaOffset
 from airflow_provider_ckpt.codec.offsets.iceberg import IcebergOffset
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
+from airflow_provider_ckpt.fleet.find_twins import Relation, Twin, finding_of
 from airflow_provider_ckpt.fleet.row import FleetRow
-from airflow_provider_ckpt.fleet.twins import Relation, Twin, finding_of
 from airflow_provider_ckpt.query.deploy import DeploySpec
 from airflow_provider_ckpt.query.sink import parse_sink
 from airflow_provider_ckpt.query.source import Source, parse_source

@@ -7,7 +7,12 @@ import json
 import pytest
 
 from airflow_provider_ckpt.checkpoint.spark_confs import STATE_PROVIDER
+from airflow_provider_ckpt.checks import state_names
+from airflow_provider_ckpt.checks.inspect import examine
 from airflow_provider_ckpt.checks.state_names import names_of_no_version
+from airflow_provider_ckpt.query.deploy import DeploySpec
+from airflow_provider_ckpt.restart.forecast import forecast
+from airflow_provider_ckpt.storage.store import Store
 from tests.views import offset_entry, view_of
 
 _OF_SPARK = "org.apache.spark.sql.execution.streaming.state"
@@ -80,3 +85,51 @@ def test_only_the_directory_of_a_store_is_searched():
 
 def test_a_directory_counts_by_its_name():
     assert odd(HDFS, "state/0/1/7.delta", "state/0/1/.snapshot/1/file") == ["state/0/1/.snapshot"]
+
+
+ONE, TWO = [["a"]], [["a"], ["b"]]
+#: Ids of operator 0 in the newest commit, state files beside those of partition 0, and whether it names too few.
+NAMED = {
+    "one partition": (ONE, (), False),
+    "two": (TWO, ("state/0/1/2_b.changelog",), False),
+    "fewer than wrote state": (ONE, ("state/0/1/2_b.changelog",), True),
+    "older state, from before a repartition": (ONE, ("state/0/1/1_b.changelog",), False),
+    "the state of the batch in flight": (ONE, ("state/0/1/3_b.changelog",), False),
+    "state without ids": (ONE, ("state/0/1/2.changelog",), False),
+    "another operator": (ONE, ("state/1/1/2_b.changelog",), False),
+}
+
+
+@pytest.mark.parametrize(("ids", "files", "is_found"), NAMED.values(), ids=NAMED)
+def test_a_commit_names_the_state_files_of_every_partition(ids, files, is_found):
+    commit = f"v2\n{json.dumps({'stateUniqueIds': {'0': ids}})}".encode()
+    view = view_of("offsets/1", "state/0/0/2_a.changelog", *files, **{"commits/1": commit})
+    said = [
+        (item.code, item.severity, item.name, item.spark_error) for item in state_names.ids_of_fewer_partitions(view)
+    ]
+    assert said == ([("CKPT133", "error", "commits/1", "ArrayIndexOutOfBoundsException")] if is_found else [])
+
+
+def test_a_commit_that_was_cut_by_hand_closes_the_gate(golden):
+    checkpoint = golden("agg-rocksdb-v2")
+    commit = checkpoint / "commits/7"
+    version, body = commit.read_text().split("\n")
+    fields = json.loads(body)
+    fields["stateUniqueIds"] = {operator: ids[:1] for operator, ids in fields["stateUniqueIds"].items()}
+    commit.write_text(f"{version}\n{json.dumps(fields)}")
+    (checkpoint / "commits/.7.crc").unlink()
+    foretold = forecast(examine(Store.open(str(checkpoint)), deep=True), DeploySpec())
+    assert (foretold.decision, foretold.spark_error) == ("block", "ArrayIndexOutOfBoundsException")
+    assert [item.code for item in foretold.findings if item.severity == "error"] == ["CKPT133"]
+
+
+def test_operators_whose_directories_were_exchanged_close_the_gate(golden):
+    checkpoint = golden("count-then-limit")
+    assert list(state_names.metadata_of_another(examine(Store.open(str(checkpoint)), deep=True))) == []
+    (checkpoint / "state/0").rename(checkpoint / "state/x")
+    (checkpoint / "state/1").rename(checkpoint / "state/0")
+    (checkpoint / "state/x").rename(checkpoint / "state/1")
+    view = examine(Store.open(str(checkpoint)), deep=True)
+    said = [(item.code, item.severity, item.name) for item in state_names.metadata_of_another(view)]
+    assert said == [("CKPT230", "error", f"state/{number}/_metadata/metadata") for number in (0, 1)]
+    assert forecast(view, DeploySpec()).decision == "block"

@@ -8,7 +8,7 @@ import pytest
 
 from airflow_provider_ckpt.cli import run
 from airflow_provider_ckpt.cli.explain_output import _wrapped, print_explained
-from airflow_provider_ckpt.codec.closing import CLOSING
+from airflow_provider_ckpt.codec.offset_log import CLOSING
 from airflow_provider_ckpt.explain.explain import explain
 from airflow_provider_ckpt.storage.store import Store
 

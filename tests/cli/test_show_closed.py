@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from airflow_provider_ckpt.cli import run
-from airflow_provider_ckpt.codec.closing import CLOSING
+from airflow_provider_ckpt.codec.offset_log import CLOSING
 
 
 def test_a_closed_checkpoint_is_shown_and_said_to_be_closed(golden, capsys):

@@ -6,8 +6,10 @@ import json
 
 import pytest
 
+from airflow_provider_ckpt import codec
 from airflow_provider_ckpt.codec import offset_log
 from airflow_provider_ckpt.codec.offset_log import (
+    CLOSING,
     MAX_SOURCES,
     ControlBatchInfo,
     OffsetSeq,
@@ -15,7 +17,12 @@ from airflow_provider_ckpt.codec.offset_log import (
     SourceMetadataInfo,
 )
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
-from airflow_provider_ckpt.errors import IncompleteLogFileError, MalformedEntryError
+from airflow_provider_ckpt.errors import (
+    CheckpointClosedError,
+    IncompleteLogFileError,
+    MalformedEntryError,
+    UnsupportedVersionError,
+)
 
 SOURCES = {"a": SourceMetadataInfo("a", "kafka", "DSv2")}
 SOURCE_FIELDS = {"sourceId": "a", "providerName": "kafka", "apiVersion": "DSv2"}
@@ -177,3 +184,19 @@ def test_batches_with_the_same_confs_share_them():
     first, second = (offset_log.decode(f"v1\n{line % at}\n5".encode(), "n").metadata for at in (1, 2))
     assert first.conf is second.conf
     assert (first.batch_timestamp_ms, second.batch_timestamp_ms) == (1, 2)
+
+
+def test_its_version_is_the_latest_that_java_can_count():
+    assert CLOSING.startswith(b"v%d\n" % (2**31 - 1))
+
+
+def test_it_is_named_as_what_it_is():
+    with pytest.raises(CheckpointClosedError, match="a change by ckpt has not ended"):
+        codec.decode("offsets/8", CLOSING)
+
+
+@pytest.mark.parametrize("data", [CLOSING[:-1], CLOSING + b"-", b"v2147483647\n{}"], ids=["cut", "longer", "another"])
+def test_any_other_entry_of_that_version_is_one_of_a_later_spark(data):
+    with pytest.raises(UnsupportedVersionError) as caught:
+        codec.decode("offsets/8", data)
+    assert not isinstance(caught.value, CheckpointClosedError)

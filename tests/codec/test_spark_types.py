@@ -7,7 +7,7 @@ import json
 import pytest
 
 from airflow_provider_ckpt.codec import state_schema
-from airflow_provider_ckpt.codec.spark_types import unknown_type
+from airflow_provider_ckpt.codec.state_schema import unknown_type
 from airflow_provider_ckpt.errors import MalformedEntryError
 
 LONG = {"name": "a", "type": "long", "nullable": True, "metadata": {}}

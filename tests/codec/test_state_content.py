@@ -8,12 +8,13 @@ from airflow_provider_ckpt.checkpoint.state.decompressors import decompressors
 from airflow_provider_ckpt.codec.state_content import (
     DECOMPRESSED_UP_TO,
     holds_nothing,
+    plain_xxhash32,
     problem_of,
     problem_of_all,
     problem_of_blocks,
     short_codec,
+    xxhash32,
 )
-from airflow_provider_ckpt.codec.xxhash32 import plain_xxhash32, xxhash32
 from tests.state_streams import END, lz4_stream
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from airflow_provider_ckpt.codec.closing import CLOSING
+from airflow_provider_ckpt.codec.offset_log import CLOSING
 from airflow_provider_ckpt.storage import remove_if
 from airflow_provider_ckpt.storage.store import Store
 from tests.differential.spark_logs import _PACKAGE

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from airflow_provider_ckpt.codec.closing import CLOSING
+from airflow_provider_ckpt.codec.offset_log import CLOSING
 from airflow_provider_ckpt.errors import CheckpointNotFoundError, ObjectExistsError
 from airflow_provider_ckpt.storage.store import Store
 from tests.state_streams import END, delta

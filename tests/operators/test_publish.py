@@ -11,7 +11,7 @@ from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.documents.tasks import PublishResultDocument
 from airflow_provider_ckpt.operators.checkpoint import CheckpointPublishOffsetsOperator
 from airflow_provider_ckpt.sources.kafka import ask as ask_kafka
-from airflow_provider_ckpt.sources.kafka.consumer_group import ConsumerGroup
+from airflow_provider_ckpt.sources.kafka.publish import ConsumerGroup
 from tests.json_documents import problems
 from tests.kafka_query import KafkaQuery
 

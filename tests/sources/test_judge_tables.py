@@ -5,13 +5,14 @@ from __future__ import annotations
 import pytest
 
 from airflow_provider_ckpt.checkpoint.observe import observe
-from airflow_provider_ckpt.query.source import parse_source
+from airflow_provider_ckpt.query.source import Source, parse_by_id, parse_source
 from airflow_provider_ckpt.sources.delta import judge as judge_delta
-from airflow_provider_ckpt.sources.judge_tables import is_judged, judge_tables
+from airflow_provider_ckpt.sources.judge_tables import fitting, is_judged, judge_tables
 from airflow_provider_ckpt.sources.open_end import Access
 from airflow_provider_ckpt.sources.table_loss import TableAtRestart, TableLosses
 from airflow_provider_ckpt.storage.store import Store
 from tests.kafka_checkpoint import commit_batch, plan_batch
+from tests.oracle.mutations import mutate
 
 PLACES = {
     source_id: parse_source(text, source_id)
@@ -97,3 +98,14 @@ def test_an_option_that_is_not_known_is_an_error(tmp_path, asked):
 )
 def test_a_type_and_a_place_are_needed(place, answer):
     assert is_judged(parse_source(place)) is answer
+
+
+@pytest.mark.parametrize("line", ["insert offsets/{N} 1 ''", "insert offsets/{N} 2 ''", "line offsets/{N} 2 hello",
+                                  "line offsets/{N-1} 2 '{\"logOffset\":\"3\"}'"])  # fmt: skip
+def test_an_offset_of_another_type(line, golden):
+    checkpoint = golden("file-to-parquet-5")
+    store, declared = Store.open(str(checkpoint)), parse_by_id({"0": "file:/landing"})
+    assert fitting(observe(store), declared) == declared
+    mutate(checkpoint, [line])
+    assert fitting(observe(store), declared) == {}
+    assert fitting(observe(store), {"0": Source("0")}).keys() == {"0"}, "of no type is nothing wrong"

@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
-from airflow_provider_ckpt.documents.positions import SourceLagFields
+from airflow_provider_ckpt.codec.source_offset import SourceOffset
+from airflow_provider_ckpt.documents.positions import LagSummaryFields, SourceLagFields
+from airflow_provider_ckpt.query.source import parse_asked
 from airflow_provider_ckpt.sources.kafka.extent import Extent
-from airflow_provider_ckpt.sources.lag import PartitionLag, SourceLag, lag_of_kafka, lag_of_table
-from airflow_provider_ckpt.sources.unread import Retention, Unread
+from airflow_provider_ckpt.sources.lag import (
+    MOST_NAMED,
+    PartitionLag,
+    Retention,
+    SourceLag,
+    Unread,
+    lag_of_kafka,
+    lag_of_table,
+    summary_of,
+    worst_of,
+)
+from airflow_provider_ckpt.sources.open_end import Access, open_table_end
+from airflow_provider_ckpt.storage.store import Store
 from tests.json_documents import problems
 
 T0, T1 = ("t", 0), ("t", 1)
@@ -119,3 +134,54 @@ def test_the_lag_of_a_table_is_as_old_as_its_oldest_unread_data():
 )
 def test_a_lag_is_within_its_limits(lag, most, max_age_ms, is_within):
     assert lag.is_within(most, max_age_ms) == is_within
+
+
+PARTS = tuple(PartitionLag("t", number, 0, 100, number, lost=7 if number == 3 else 0) for number in range(50))
+KAFKA = SourceLag("0", "kafka", "offsets", sum(range(50)), PARTS)
+
+
+def test_the_partitions_that_are_furthest_behind_are_named_and_the_others_counted():
+    summary = summary_of(KAFKA)
+    assert list(problems(summary, LagSummaryFields)) == []
+    named = [part["partition"] for part in summary["partitions"]]
+    assert named == [3, *range(49, 49 - MOST_NAMED + 1, -1)], "lost records come first"
+    assert (summary["others"], summary["partition_count"], summary["lost"]) == (40, 50, 7)
+    assert sum(part["unread"] for part in summary["partitions"]) + summary["others_unread"] == summary["total"]
+
+
+def test_a_partition_that_is_not_behind_is_not_named():
+    lag = SourceLag("0", "kafka", "offsets", 0, PARTS[:1])
+    assert worst_of(lag) == ()
+    assert (summary_of(lag)["others"], summary_of(lag)["others_unread"]) == (1, 0)
+
+
+def test_tables_have_no_partitions():
+    summary = summary_of(SourceLag("1", "delta", "versions", 2, files=5, size=900))
+    assert (summary["total"], summary["bytes"], summary["partitions"], summary["next_batch"]) == (2, 900, [], None)
+
+
+@pytest.fixture
+def unread(tmp_path):
+    """What is unread of the directory ``in`` by a query that has read some of its files."""
+    (tmp_path / "in").mkdir()
+    log = tmp_path / "checkpoint/sources/0"
+    log.mkdir(parents=True)
+
+    def ask(read: list[str]) -> Unread:
+        for number, name in enumerate(read):
+            entry = f'{{"path":"file://{tmp_path}/in/{name}","timestamp":1000,"batchId":{number}}}'
+            (log / str(number)).write_text(f"v1\n{entry}")
+        access = Access(Store.open, Store.open(str(tmp_path / "checkpoint")))
+        end = open_table_end(parse_asked(f"file:{tmp_path}/in"), "0", access)
+        return end.unread_now(SourceOffset(f'{{"logOffset":{len(read) - 1}}}') if read else None)
+
+    return ask
+
+
+def test_files_that_are_in_no_batch_count_with_their_bytes(unread, tmp_path):
+    for name, size, modified_s in (("a", 3, 1_000), ("b", 5, 2_000), ("c", 7, 3_000)):
+        (tmp_path / "in" / name).write_bytes(b"x" * size)
+        os.utime(tmp_path / "in" / name, (modified_s, modified_s))
+    assert unread([]) == Unread("files", 3, 3, 15, 1_000_000)
+    assert unread(["a"]) == Unread("files", 2, 2, 12, 2_000_000)
+    assert unread(["a", "b", "c"]) == Unread("files", 0, 0, 0, None)

@@ -6,10 +6,11 @@ import pytest
 
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.errors import CheckpointError, StoreError
+from airflow_provider_ckpt.query.deploy import DeploySpec, declare, parse_deploy_file
 from airflow_provider_ckpt.query.source import parse_by_id
 from airflow_provider_ckpt.query.source_options import parse_options
 from airflow_provider_ckpt.sources.open_end import Access
-from airflow_provider_ckpt.sources.read_lag import LagQuestion, SourceLag, read_lag
+from airflow_provider_ckpt.sources.read_lag import LagQuestion, SourceLag, question_of, read_lag
 from airflow_provider_ckpt.storage.store import Store
 from tests.kafka_checkpoint import commit_batch, plan_batch
 
@@ -69,3 +70,22 @@ def test_what_cannot_be_asked_is_an_error(kafka, tmp_path, lag):
         lag(s0=f"kafka:{kafka.bootstrap}")
     with pytest.raises(StoreError, match="no Kafka broker was given"):
         lag(s0="kafka")
+
+
+DEPLOY = parse_deploy_file(
+    "sources: {'0': 'kafka:b:9092/t', '1': rate, '2': 'delta:/lake/t', '3': ''}\n"
+    "source_options: {0.maxOffsetsPerTrigger: 5}\ntrigger: once"
+)
+
+
+def test_the_question_has_every_source_whose_type_is_declared():
+    question = question_of(DEPLOY, ages=True)
+    texts = {source_id: source.text for source_id, source in question.sources.items()}
+    assert texts == {"0": "kafka:b:9092/t", "1": "rate", "2": "delta:/lake/t"}
+    assert question.options == parse_options([("0.maxOffsetsPerTrigger", "5")], "once")
+    assert question.ages
+
+
+def test_a_number_of_sources_asks_nobody():
+    assert question_of(declare(DeploySpec(), {"sources": 2})).sources == {}
+    assert question_of(DeploySpec()).sources == {}

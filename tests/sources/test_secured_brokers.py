@@ -13,7 +13,7 @@ import pytest
 
 from airflow_provider_ckpt.errors import StoreError, StoreUnavailableError
 from airflow_provider_ckpt.sources.kafka.ask import KafkaBroker
-from airflow_provider_ckpt.sources.kafka.consumer_group import ConsumerGroup
+from airflow_provider_ckpt.sources.kafka.publish import ConsumerGroup
 from tests.kafka_security import PASSWORDS
 
 pytestmark = pytest.mark.timeout(180)

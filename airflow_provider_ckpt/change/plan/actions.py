@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, get_args
 
 from airflow_provider_ckpt.change.plan.facts import Facts, Place, Spot
-from airflow_provider_ckpt.codec.closing import CLOSING
+from airflow_provider_ckpt.codec.offset_log import CLOSING
 
 PLACES: tuple[Place, ...] = get_args(Place)
 

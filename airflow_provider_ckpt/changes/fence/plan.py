@@ -22,9 +22,8 @@ from airflow_provider_ckpt.checkpoint.flows import Flow
 from airflow_provider_ckpt.checkpoint.progress import or_none
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.codec import layout
-from airflow_provider_ckpt.codec.closing import CLOSING
 from airflow_provider_ckpt.codec.commit_log import CommitMetadata
-from airflow_provider_ckpt.codec.offset_log import OffsetSeq
+from airflow_provider_ckpt.codec.offset_log import CLOSING, OffsetSeq
 from airflow_provider_ckpt.query.sink import NOT_DECLARED
 from airflow_provider_ckpt.sinks.effects import SinkEffect
 from airflow_provider_ckpt.times import time_text

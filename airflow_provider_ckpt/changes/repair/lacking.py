@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from airflow_provider_ckpt.checkpoint.compaction import Shape
 from airflow_provider_ckpt.checkpoint.file_sink_log import SinkLog
-from airflow_provider_ckpt.checkpoint.sink_log_shape import Shape
 from airflow_provider_ckpt.codec.source_log import SinkFileStatus
 from airflow_provider_ckpt.untrusted.spans import Span, missing_spans
 

@@ -32,8 +32,7 @@ from airflow_provider_ckpt.changes.repair.refusals import (
     undecided,
 )
 from airflow_provider_ckpt.changes.repair.share import Doubt, Evidence, Share, require_one_taker, share_of
-from airflow_provider_ckpt.checkpoint.compaction import misnamed
-from airflow_provider_ckpt.checkpoint.sink_log_shape import Shape, interval_of
+from airflow_provider_ckpt.checkpoint.compaction import Shape, interval_of, misnamed
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.codec import layout

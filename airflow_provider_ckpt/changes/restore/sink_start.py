@@ -8,8 +8,7 @@ that its batch wrote nothing here, which is so.
 from __future__ import annotations
 
 from airflow_provider_ckpt.change.plan.actions import Create
-from airflow_provider_ckpt.checkpoint.compaction import COMPACT_INTERVAL
-from airflow_provider_ckpt.checkpoint.sink_log_shape import Shape
+from airflow_provider_ckpt.checkpoint.compaction import COMPACT_INTERVAL, Shape
 from airflow_provider_ckpt.codec.source_log import FileSinkLog
 
 

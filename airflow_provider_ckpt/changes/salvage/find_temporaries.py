@@ -15,7 +15,7 @@ from airflow_provider_ckpt.changes.salvage.temporary import checksum_of, tempora
 from airflow_provider_ckpt.checkpoint.state.decompressors import decompressors
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.codec import checksum, layout, state_content, state_file
-from airflow_provider_ckpt.codec.closing import CLOSING
+from airflow_provider_ckpt.codec.offset_log import CLOSING
 from airflow_provider_ckpt.errors import CheckpointFormatError
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.untrusted.limits import most_bytes

@@ -28,11 +28,10 @@ from airflow_provider_ckpt.fleet.row import FleetRow
 from airflow_provider_ckpt.report.lag_tables import LAG_COLUMNS, lag_row, partitions_table
 from airflow_provider_ckpt.report.openmetrics import lag_metrics
 from airflow_provider_ckpt.report.table import Table
-from airflow_provider_ckpt.restart.ask_lag import question_of
 from airflow_provider_ckpt.sources.lag import SPARK_STOPS, SourceLag
 from airflow_provider_ckpt.sources.offer import hint_of
 from airflow_provider_ckpt.sources.open_end import Access
-from airflow_provider_ckpt.sources.read_lag import LagQuestion, read_lag
+from airflow_provider_ckpt.sources.read_lag import LagQuestion, question_of, read_lag
 from airflow_provider_ckpt.times import duration_text, time_text
 from airflow_provider_ckpt.visible import visible
 

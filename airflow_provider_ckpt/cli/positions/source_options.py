@@ -89,7 +89,7 @@ def declared_query(
     if conf_file is None and not source_options and not trigger:
         return sources, None
     from airflow_provider_ckpt.query.source_options import parse_options
-    from airflow_provider_ckpt.restart.ask_lag import question_of
+    from airflow_provider_ckpt.sources.read_lag import question_of
 
     options = dict(pairs(source_options, "--source-option"))
     try:

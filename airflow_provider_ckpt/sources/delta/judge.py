@@ -5,23 +5,21 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from airflow_provider_ckpt import codec
+from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.checks.findings import Finding
-from airflow_provider_ckpt.codec.offsets.delta import DeltaOffset
-from airflow_provider_ckpt.errors import MalformedEntryError, StoreError
+from airflow_provider_ckpt.checks.inspect import MOST_TRIED, find_newest_restorable
+from airflow_provider_ckpt.codec import layout
+from airflow_provider_ckpt.codec.offset_log import OffsetSeq
+from airflow_provider_ckpt.codec.offsets.delta import DeltaOffset, of_value
+from airflow_provider_ckpt.errors import CheckpointFormatError, CheckpointNotFoundError, MalformedEntryError, StoreError
 from airflow_provider_ckpt.query.source import Source
-from airflow_provider_ckpt.sources.delta.find_batch_before import find_batch_before
 from airflow_provider_ckpt.sources.delta.findings import findings_of, lost_files, lost_later
-from airflow_provider_ckpt.sources.delta.loss import (
-    DeltaTable,
-    Reading,
-    not_judged,
-    place_of,
-    readings,
-    stops,
-)
+from airflow_provider_ckpt.sources.delta.loss import DeltaTable, Reading, not_judged, place_of, readings, stops
 from airflow_provider_ckpt.sources.open_end import Access
 from airflow_provider_ckpt.sources.table_loss import TableAtRestart, TableLosses
 from airflow_provider_ckpt.storage.store import Store
@@ -192,3 +190,27 @@ def _kept_ms(properties: Mapping[str, str], key: str, default: str) -> int | Non
     if not spans or _SPAN.sub("", text) or any(unit not in _UNITS_MS for _, unit in spans):
         return None
     return sum(int(number) * _UNITS_MS[unit] for number, unit in spans)
+
+
+def find_batch_before(store: Store, source_id: str, version: int) -> int | None:
+    """The newest batch that a rollback can go to in which a source has read nothing of a version, nor after it.
+
+    None when there is none. Raises StoreError for a checkpoint that cannot be read.
+    """
+    view = observe(store, deep=True)
+    for batch_id in islice(reversed(view.committed), MOST_TRIED):
+        end = _end(store, source_id, batch_id)
+        if end is not None and not end.has_read_from(version):
+            return find_newest_restorable(store, view, batch_id)
+    return None
+
+
+def _end(store: Store, source_id: str, batch_id: int) -> DeltaOffset | None:
+    """Where a source was after a batch; None when its entry does not tell."""
+    name = layout.offset_entry(batch_id)
+    try:
+        entry = codec.decode(name, store.read(name))
+        offset = dict(entry.offsets).get(source_id) if isinstance(entry, OffsetSeq) else None
+        return None if offset is None else of_value(offset.view("delta").value)
+    except (CheckpointFormatError, CheckpointNotFoundError, ValueError):
+        return None

@@ -19,7 +19,7 @@ from airflow_provider_ckpt.changes.fence.put_fence import put_fence
 from airflow_provider_ckpt.changes.reset.make import make_reset
 from airflow_provider_ckpt.changes.rollback.make import make_rollback
 from airflow_provider_ckpt.codec import offset_log
-from airflow_provider_ckpt.codec.closing import CLOSING
+from airflow_provider_ckpt.codec.offset_log import CLOSING
 from airflow_provider_ckpt.errors import CheckpointBusyError, PlanError, StalePlanError
 from airflow_provider_ckpt.query.sink import parse_sink
 from airflow_provider_ckpt.sources.kafka.resolve_goal import KafkaAim

@@ -141,7 +141,7 @@ def test_what_another_change_has_closed_is_left_to_it(golden):
 
 
 def _closing_text() -> bytes:
-    from airflow_provider_ckpt.codec.closing import CLOSING
+    from airflow_provider_ckpt.codec.offset_log import CLOSING
 
     return CLOSING.partition(b"\n")[2]
 

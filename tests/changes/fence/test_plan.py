@@ -9,7 +9,7 @@ import pytest
 from airflow_provider_ckpt.change.plan.plan import plan_from_dict
 from airflow_provider_ckpt.changes.fence.plan import fence_of, is_closing, plan_closing, plan_fence
 from airflow_provider_ckpt.codec import commit_log
-from airflow_provider_ckpt.codec.closing import CLOSING
+from airflow_provider_ckpt.codec.offset_log import CLOSING
 from tests.views import offset_entry, view_of
 
 COMMIT = b'v1\n{"nextBatchWatermarkMs":0}'

@@ -14,7 +14,7 @@ from airflow_provider_ckpt.change.record import journal
 from airflow_provider_ckpt.change.undo.make import make_undo
 from airflow_provider_ckpt.changes.fence import put_fence as module
 from airflow_provider_ckpt.checkpoint.find_records import records_of
-from airflow_provider_ckpt.codec.closing import CLOSING
+from airflow_provider_ckpt.codec.offset_log import CLOSING
 from airflow_provider_ckpt.errors import (
     CheckpointBusyError,
     CheckpointError,

@@ -16,7 +16,7 @@ import pytest
 from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.undo.make import make_undo
-from airflow_provider_ckpt.codec.closing import CLOSING
+from airflow_provider_ckpt.codec.offset_log import CLOSING
 from airflow_provider_ckpt.errors import CheckpointError, PlanError
 from airflow_provider_ckpt.storage import remove_if as removal
 from airflow_provider_ckpt.storage.store import Store

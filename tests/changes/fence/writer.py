@@ -8,7 +8,7 @@ from contextlib import suppress
 
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.changes.fence.put_fence import put_fence
-from airflow_provider_ckpt.codec.closing import CLOSING
+from airflow_provider_ckpt.codec.offset_log import CLOSING
 from airflow_provider_ckpt.errors import CheckpointError, ObjectExistsError
 from airflow_provider_ckpt.storage.store import Store
 from tests.fake_query import FakeQuery

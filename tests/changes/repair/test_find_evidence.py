@@ -9,8 +9,8 @@ from airflow_provider_ckpt.changes.repair.find_evidence import Gathering
 from airflow_provider_ckpt.changes.repair.lacking import Lacking
 from airflow_provider_ckpt.changes.repair.read_copied import names_in
 from airflow_provider_ckpt.changes.repair.read_log import read_log
+from airflow_provider_ckpt.checkpoint.compaction import Shape
 from airflow_provider_ckpt.checkpoint.observe import observe
-from airflow_provider_ckpt.checkpoint.sink_log_shape import Shape
 from airflow_provider_ckpt.sinks.file import read_file_sink
 from airflow_provider_ckpt.storage.store import Store
 from tests.changes.repair.fake_table import FakeTable, part

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from airflow_provider_ckpt.changes.repair.lacking import Lacking, LogContents
-from airflow_provider_ckpt.checkpoint.sink_log_shape import Shape
+from airflow_provider_ckpt.checkpoint.compaction import Shape
 from airflow_provider_ckpt.codec.source_log import SinkFileStatus
 from airflow_provider_ckpt.untrusted.spans import Span
 from tests.views import sink_of

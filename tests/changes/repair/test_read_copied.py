@@ -7,7 +7,7 @@ import pytest
 from airflow_provider_ckpt.changes.repair.lacking import Lacking
 from airflow_provider_ckpt.changes.repair.read_copied import copied_statuses, names_in, read_copied, require_whole_copy
 from airflow_provider_ckpt.changes.repair.read_log import read_log
-from airflow_provider_ckpt.checkpoint.sink_log_shape import Shape
+from airflow_provider_ckpt.checkpoint.compaction import Shape
 from airflow_provider_ckpt.errors import PlanError
 from airflow_provider_ckpt.sinks.file import read_file_sink
 from airflow_provider_ckpt.storage.store import Store

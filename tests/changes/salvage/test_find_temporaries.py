@@ -9,7 +9,7 @@ import pytest
 
 from airflow_provider_ckpt.changes.salvage.entries import broken_entries
 from airflow_provider_ckpt.changes.salvage.find_temporaries import Temporaries, known_piece
-from airflow_provider_ckpt.codec.closing import CLOSING
+from airflow_provider_ckpt.codec.offset_log import CLOSING
 from airflow_provider_ckpt.storage.store import Store
 from tests.changes.salvage.bench import view_of
 from tests.changes.salvage.damage import UUID, cut, drop, lose_rename

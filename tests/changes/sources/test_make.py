@@ -19,7 +19,7 @@ from airflow_provider_ckpt.changes.fence.put_fence import put_fence
 from airflow_provider_ckpt.changes.sources.make import make_source_change
 from airflow_provider_ckpt.changes.sources.request import SourceChange, parse_change
 from airflow_provider_ckpt.checkpoint.observe import observe
-from airflow_provider_ckpt.codec.closing import CLOSING
+from airflow_provider_ckpt.codec.offset_log import CLOSING
 from airflow_provider_ckpt.errors import CheckpointClosedError, CheckpointError, PlanError, StalePlanError
 from airflow_provider_ckpt.query.deploy import DeploySpec, declare
 from airflow_provider_ckpt.query.sink import parse_sink

@@ -17,8 +17,10 @@ import pytest
 
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.cli import run
+from airflow_provider_ckpt.codec.offsets.delta import BASE_INDEX, DeltaOffset
 from airflow_provider_ckpt.query.source import parse_by_id
 from airflow_provider_ckpt.sources.delta import judge as judge_delta
+from airflow_provider_ckpt.sources.delta.judge import find_batch_before
 from airflow_provider_ckpt.sources.foresee_losses import LossForecast, foresee_losses
 from airflow_provider_ckpt.sources.judge_tables import judge_tables
 from airflow_provider_ckpt.sources.open_end import Access
@@ -321,3 +323,32 @@ def test_the_sensor_finds_what_stops_the_source_and_when_its_versions_go(played,
     kept = foresee(table, 101 * DAY_MS)
     assert (kept.findings, kept.expires_ms) == ((), 29 * DAY_MS)
     assert not kept.is_within(28 * DAY_MS) and kept.is_within(29 * DAY_MS)
+
+
+@pytest.mark.parametrize(
+    ("ends", "version", "expected"),
+    [
+        ([(1, BASE_INDEX), (2, BASE_INDEX), (3, BASE_INDEX)], 2, 1),
+        ([(1, BASE_INDEX), (2, 0), (3, BASE_INDEX)], 2, 0),
+        ([(3, BASE_INDEX)], 2, None),
+    ],
+    ids=["it ended before the version", "one read a part of it", "every batch has read it"],
+)
+def test_a_batch_that_ended_before_a_version(ends, version, expected, tmp_path):
+    for batch_id, (end, index) in enumerate(ends):
+        commit_batch(tmp_path, batch_id, DeltaOffset("t", end, index).json)
+    assert find_batch_before(Store.open(str(tmp_path)), "0", version) == expected
+
+
+def test_what_is_no_position_in_a_table_is_passed_over(tmp_path):
+    commit_batch(tmp_path, 0, DeltaOffset("t", 1).json)
+    commit_batch(tmp_path, 1, '{"t":{"0":1}}')
+    assert find_batch_before(Store.open(str(tmp_path)), "0", 2) == 0
+    assert find_batch_before(Store.open(str(tmp_path)), "9", 2) is None
+
+
+def test_a_batch_that_cannot_be_restored_is_none_to_go_back_to(tmp_path):
+    for batch_id in range(3):
+        commit_batch(tmp_path, batch_id, DeltaOffset("t", batch_id + 1).json)
+    (tmp_path / "commits/1").write_text("v9")
+    assert find_batch_before(Store.open(str(tmp_path)), "0", 2) == 0
