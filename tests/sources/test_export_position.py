@@ -147,78 +147,78 @@ class Query:
 
 
 @pytest.fixture
-def kinesis(tmp_path) -> Query:
+def shards_query(tmp_path) -> Query:
     return Query(tmp_path)
 
 
-def test_an_entry_of_any_other_source_says_itself_where_it_ended(kinesis):
+def test_an_entry_of_any_other_source_says_itself_where_it_ended(shards_query):
     position = Position("file:/c", "q", "0", 4, SourceOffset('{"t":{"0":5}}'))
-    assert read_end(Store.open(str(kinesis.root)), position, "kafka") == position.offset
+    assert read_end(Store.open(str(shards_query.root)), position, "kafka") == position.offset
 
 
-def test_the_next_entry_says_it_and_knows_the_shards_that_follow_an_ended_one(kinesis):
+def test_the_next_entry_says_it_and_knows_the_shards_that_follow_an_ended_one(shards_query):
     began, following = offset(4, s0=after(1), s1=TRIM), offset(5, s0=after(9), s2=TRIM)
-    kinesis.plan(5, following)
-    kinesis.side(4, A, after(9))
-    assert kinesis.end(4, began) == following
+    shards_query.plan(5, following)
+    shards_query.side(4, A, after(9))
+    assert shards_query.end(4, began) == following
 
 
-def test_a_batch_without_data_repeats_the_entry(kinesis):
+def test_a_batch_without_data_repeats_the_entry(shards_query):
     began, following = offset(4, s0=after(1)), offset(5, s0=after(9))
-    kinesis.plan(5, began)
-    kinesis.plan(6, following)
-    assert kinesis.end(4, began) == following
+    shards_query.plan(5, began)
+    shards_query.plan(6, following)
+    assert shards_query.end(4, began) == following
 
 
-def test_without_a_next_entry_the_side_files_say_it(kinesis):
-    kinesis.side(4, A, after(9, part=3))
-    kinesis.side(4, B, after(7))
-    assert kinesis.end(4, offset(4, s0=after(1), s1=TRIM)) == offset(5, s0=after(9, part=3), s1=after(7))
+def test_without_a_next_entry_the_side_files_say_it(shards_query):
+    shards_query.side(4, A, after(9, part=3))
+    shards_query.side(4, B, after(7))
+    assert shards_query.end(4, offset(4, s0=after(1), s1=TRIM)) == offset(5, s0=after(9, part=3), s1=after(7))
 
 
-def test_a_shard_without_a_side_file_is_where_it_began(kinesis):
-    kinesis.side(4, A, after(9))
-    assert kinesis.end(4, offset(4, s0=after(1), s1=TRIM)) == offset(5, s0=after(9), s1=TRIM)
+def test_a_shard_without_a_side_file_is_where_it_began(shards_query):
+    shards_query.side(4, A, after(9))
+    assert shards_query.end(4, offset(4, s0=after(1), s1=TRIM)) == offset(5, s0=after(9), s1=TRIM)
 
 
-def test_side_files_of_other_shards_do_not_count(kinesis):
-    kinesis.side(4, A, after(9))
-    kinesis.side(4, C, after(3))
-    assert kinesis.end(4, offset(4, s0=after(1))) == offset(5, s0=after(9))
+def test_side_files_of_other_shards_do_not_count(shards_query):
+    shards_query.side(4, A, after(9))
+    shards_query.side(4, C, after(3))
+    assert shards_query.end(4, offset(4, s0=after(1))) == offset(5, s0=after(9))
 
 
-def test_an_entry_of_much_later_says_nothing_of_this_batch(kinesis):
-    kinesis.plan(5, offset(7, s0=after(99)))
-    kinesis.side(4, A, after(9))
-    assert kinesis.end(4, offset(4, s0=after(1))) == offset(5, s0=after(9))
+def test_an_entry_of_much_later_says_nothing_of_this_batch(shards_query):
+    shards_query.plan(5, offset(7, s0=after(99)))
+    shards_query.side(4, A, after(9))
+    assert shards_query.end(4, offset(4, s0=after(1))) == offset(5, s0=after(9))
 
 
-def test_without_either_it_is_refused(kinesis):
-    kinesis.side(3, A, after(9))
+def test_without_either_it_is_refused(shards_query):
+    shards_query.side(3, A, after(9))
     with pytest.raises(PlanError, match="says where its batch begins, and the batch after 4 is not planned") as refused:
-        kinesis.end(4, offset(4, s0=after(1)))
+        shards_query.end(4, offset(4, s0=after(1)))
     assert "DYNAMODB" in refused.value.hint and refused.value.name == "offsets/4"
 
 
-def test_the_children_of_an_ended_shard_are_not_guessed(kinesis):
-    kinesis.side(4, A, END)
+def test_the_children_of_an_ended_shard_are_not_guessed(shards_query):
+    shards_query.side(4, A, END)
     with pytest.raises(PlanError, match=f"has read the shard {A} to its end, and which shards follow it"):
-        kinesis.end(4, offset(4, s0=after(1)))
+        shards_query.end(4, offset(4, s0=after(1)))
 
 
 @pytest.mark.parametrize(
     "data", [b"", b"{}", b"\xff", b"[" * 100_000, b'{"iteratorType":"X","iteratorPosition":"5"}', b"5" * 70_000]
 )
-def test_a_broken_side_file_is_a_format_error_that_names_it(kinesis, data):
-    kinesis.side(4, A, after(9))
-    (kinesis.root / f"sources/0/shard-source/4/{A}").write_bytes(data)
+def test_a_broken_side_file_is_a_format_error_that_names_it(shards_query, data):
+    shards_query.side(4, A, after(9))
+    (shards_query.root / f"sources/0/shard-source/4/{A}").write_bytes(data)
     with pytest.raises(CheckpointFormatError) as broken:
-        kinesis.end(4, offset(4, s0=after(1)))
+        shards_query.end(4, offset(4, s0=after(1)))
     assert broken.value.name == f"sources/0/shard-source/4/{A}" and len(str(broken.value)) < 300
 
 
 @pytest.mark.parametrize("counter", ["", "x", "-1", "9" * 30])
-def test_an_offset_without_its_number_is_refused(kinesis, counter):
+def test_an_offset_without_its_number_is_refused(shards_query, counter):
     text = json.dumps({"metadata": {"batchId": counter}, A: after(1)})
     with pytest.raises(MalformedEntryError, match="does not have the number of its batch"):
-        kinesis.end(4, text)
+        shards_query.end(4, text)
