@@ -109,6 +109,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=lambda item: 0 if item.path in starting else 1 if item.path in sweeping else 2)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _unsynced() -> Iterator[None]:
+    """No test loses its machine, and a sync takes as long as ten writes: that there is one, its own test says."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(os, "fsync", lambda _: None)
+        yield
+
+
 @pytest.fixture(scope="session")
 def goldens(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
     """Every golden by ``<spark version>/<case>``; not to be changed."""
