@@ -106,13 +106,13 @@ class FleetPositions:
         except CheckpointError as error:
             unknown = self._not_asked(view) if losses is None else losses.unknown
             return FleetPosition(losses=losses, error=str(error), unknown=(*unknown, LAG))
-        undeclared = any(source.source_type is None for source in sources)
+        is_unknown = any(source.source_type is None or not source.is_known for source in sources)
         expiries = [losses.expires_ms, *(source.expires_ms for source in sources)]
         return FleetPosition(
             sources,
             losses,
             min((expiry for expiry in expiries if expiry is not None), default=None),
-            unknown=(*((LAG,) if undeclared else ()), *losses.unknown),
+            unknown=(*((LAG,) if is_unknown else ()), *losses.unknown),
         )
 
     def _losses(self, view: CheckpointView, access: Access) -> Losses:

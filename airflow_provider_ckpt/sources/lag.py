@@ -130,6 +130,11 @@ class SourceLag:
         return max_age_ms is None or (self.age_ms is not None and self.age_ms <= max_age_ms)
 
     @property
+    def is_known(self) -> bool:
+        """False if nobody can tell where the query is in it, and so how far it is behind."""
+        return not (self.is_partial and self.total is None)
+
+    @property
     def expires_ms(self) -> int | None:
         """Until the first unread record of a partition expires, milliseconds: the shortest time that is known.
 
@@ -164,6 +169,18 @@ class SourceLag:
             "next_batch": None if self.next_batch is None else self.next_batch.to_dict(),
             "notes": list(self.notes),
         }
+
+
+def lag_not_known(source_id: str, source_type: str, why: str) -> SourceLag:
+    """The lag of a source of which nobody can tell where the query is in it, which is never near enough to its end.
+
+    Args:
+        source_id: The source.
+        source_type: Its type, as declared.
+        why: What is wrong, without a full stop.
+    """
+    note = f"how far it is behind is not known: {why}. ckpt gate says what Spark does with it"
+    return SourceLag(source_id, source_type, notes=(note,), is_partial=True)
 
 
 def lag_of_kafka(

@@ -9,14 +9,20 @@ from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.codec.offsets.kafka import offsets_of
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
-from airflow_provider_ckpt.errors import CheckpointError, MalformedEntryError, StoreError, located
+from airflow_provider_ckpt.errors import (
+    CheckpointError,
+    CheckpointFormatError,
+    MalformedEntryError,
+    StoreError,
+    located,
+)
 from airflow_provider_ckpt.query.deploy import DeploySpec
 from airflow_provider_ckpt.query.source import Source, require_asked
 from airflow_provider_ckpt.query.source_options import QueryOptions, SourceOptions, parse_options
 from airflow_provider_ckpt.sources.kafka.ask_brokers import Brokers
 from airflow_provider_ckpt.sources.kafka.coming import coming_batch
 from airflow_provider_ckpt.sources.kafka.extent import Extent, Partition
-from airflow_provider_ckpt.sources.lag import SourceLag, lag_of_kafka, lag_of_table
+from airflow_provider_ckpt.sources.lag import SourceLag, lag_not_known, lag_of_kafka, lag_of_table
 from airflow_provider_ckpt.sources.open_end import Access, open_table_end
 
 
@@ -52,6 +58,8 @@ def read_lag(
         StoreUnavailableError: A source does not answer; another try can help.
         StoreError: A source refuses, is not what the query reads from, or is declared with an unknown type.
         CheckpointError: The query does not have a declared source.
+
+    A source whose offset is not one of its declared type is not asked; its lag is said to be not known.
     """
     with located(view.location):
         return tuple(_lags(view, question, access, now_ms, brokers or Brokers(access.kafka_config)))
@@ -92,7 +100,7 @@ def _lags(
 ) -> Iterator[SourceLag]:
     committed, planned = _entry(view, view.latest_committed), _entry(view, view.in_flight)
     newest = planned or committed
-    ids = [source_id for source_id, _ in newest.offsets] if newest else list(question.sources)
+    ids = [source_id for source_id, _ in newest.offsets] if newest and newest.offsets else list(question.sources)
     for source_id in question.sources.keys() - set(ids):
         raise CheckpointError(
             f"the query has no source {source_id!r}; its sources are {', '.join(ids)}", location=view.location
@@ -108,13 +116,39 @@ def _lags(
             continue
         require_asked(declared)
         at = view.committed_offset(source_id)
+        ahead = planned.offset(source_id) if planned and declared.type == "kafka" else None
+        if (why := _unread(declared.type, source_id, newest, at, ahead)) is not None:
+            yield lag_not_known(source_id, declared.type, why)
+            continue
         if declared.type == "kafka":
-            ahead = planned.offset(source_id) if planned else None
             options = question.options.of(source_id)
             yield _of_kafka(source_id, declared, (at, ahead), options, brokers, now_ms if question.ages else None)
         else:
-            unread = open_table_end(declared, source_id, access).unread_now(at)
-            yield lag_of_table(source_id, declared.type, unread, now_ms)
+            yield _of_table(source_id, declared, declared.type, at, access, now_ms)
+
+
+def _of_table(
+    source_id: str, declared: Source, source_type: str, at: SourceOffset | None, access: Access, now_ms: int
+) -> SourceLag:
+    """The lag of a table or a directory; not known where the checkpoint's own log of it is not whole."""
+    try:
+        unread = open_table_end(declared, source_id, access).unread_now(at)
+    except CheckpointFormatError as error:
+        return lag_not_known(source_id, source_type, f"{error.name}: {error.message}")
+    return lag_of_table(source_id, source_type, unread, now_ms)
+
+
+def _unread(source_type: str, source_id: str, newest: OffsetSeq | None, *offsets: SourceOffset | None) -> str | None:
+    """Why nobody can tell from its offsets where a query is in a source; None where they are of its type."""
+    if newest is not None and not newest.offsets:
+        return "the newest entry of the offset log has no offsets"
+    for offset in offsets:
+        try:
+            if offset is not None:
+                offset.view(source_type)
+        except MalformedEntryError as error:
+            return f"source {source_id} has an offset that is {error.message}"
+    return None
 
 
 def _of_kafka(

@@ -211,6 +211,8 @@ class LagPoll:
                 location=item.view.location,
                 hint="Declare every source, one without an end by its type alone, such as rate.",
             )
+        if odd := [source for source in sources if not source.is_known]:
+            raise CheckpointError(f"of source {odd[0].source_id} {odd[0].notes[0]}", location=item.view.location)
         return item.view, sources
 
 

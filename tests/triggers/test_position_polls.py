@@ -49,6 +49,13 @@ def test_each_source_is_named_with_how_far_it_is_behind(tmp_path):
     assert polled.text.endswith("source 1 is behind by a rate source has no end that can be asked for")
 
 
+def test_a_position_that_cannot_be_read_ends_the_wait(tmp_path):
+    commit_batch(tmp_path / "checkpoint", 0, "12.0")
+    (tmp_path / "in").mkdir()
+    with pytest.raises(CheckpointError, match="of source 0 how far it is behind is not known: .*'12.0'"):
+        LagPoll(Queries(str(tmp_path / "checkpoint"), {"0": f"file:{tmp_path}/in"}), most=1_000).poll()
+
+
 def test_a_source_that_cannot_be_counted_in_full_says_why(kafka, tmp_path):
     topics = {name: kafka.create() for name in ("past", "lost")}
     for name, offset in (("past", 9), ("lost", 1)):

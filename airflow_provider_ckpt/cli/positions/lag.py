@@ -109,6 +109,8 @@ def _how_far(source: SourceLag) -> str:
     """Lag of a source in words, as far as it is known."""
     if source.source_type is None:
         return "it was not declared"
+    if not source.is_known:
+        return "where the query is in it cannot be read"
     if source.lost:
         return f"{source.lost:,} unread {source.unit} are gone"
     age = "of an age that is not known" if source.age_ms is None else f"the oldest {duration_text(source.age_ms)} old"

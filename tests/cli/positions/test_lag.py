@@ -52,6 +52,32 @@ def test_what_stops_spark_is_said_before_the_numbers(lag, monkeypatch):
     )
 
 
+@pytest.mark.parametrize(
+    ("offset", "why"),
+    [
+        ('{"logOffset":"12"}', "source 0 has an offset that is not an offset of the source type file"),
+        ("12.0", "source 0 has an offset that is not an offset of the source type file"),
+        ('{"t":{"0":4}}', "source 0 has an offset that is not an offset of the source type file"),
+        ('{"logOffset":2}', "sources/0/0: is missing in the source's log"),
+    ],
+)
+def test_a_source_whose_position_cannot_be_read_is_one_row(lag, tmp_path, offset, why):
+    commit_batch(tmp_path / "checkpoint", 3, offset, '{"logOffset":-1}')
+    declared = ("--source", f"0=file:{tmp_path}/in", "--source", f"1=file:{tmp_path}/in")
+    code, out, _ = lag(*declared)
+    assert code == 0 and f"Source 0: how far it is behind is not known: {why}" in out and "1 file" in out
+    odd, sound = json.loads(lag(*declared, "--json")[1])["sources"]
+    assert (odd["total"], odd["is_partial"], sound["total"]) == (None, True, 1)
+    code, _, err = lag(*declared, "--max", "10")
+    assert code == 1 and "nobody can tell: where the query is in it cannot be read" in err
+
+
+def test_an_entry_without_offsets_is_one_row_for_each_declared_source(lag, tmp_path):
+    commit_batch(tmp_path / "checkpoint", 3)
+    code, out, _ = lag("--source", f"0=file:{tmp_path}/in")
+    assert code == 0 and "not known: the newest entry of the offset log has no offsets" in out
+
+
 def test_machines_get_one_document(lag, tmp_path):
     code, out, _ = lag(*sources(tmp_path), "--json")
     document = json.loads(out)
