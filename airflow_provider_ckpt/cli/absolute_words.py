@@ -20,8 +20,6 @@ _FILE_SETTING = re.compile(r"\.(location|keytab)\Z")
 _IS_ABSOLUTE = re.compile(r"((file|local):(//)?)?/", re.IGNORECASE)
 #: Options whose values are settings of a Kafka client.
 KAFKA_OPTIONS = frozenset({"--kafka-config", "--to-kafka-config"})
-#: Source types whose place is a directory or a table.
-_STORED = frozenset({"delta", "file", "iceberg"})
 #: Arguments that are locations; an argument has no metavar where its name says it all.
 _ARGUMENTS = frozenset({"location", "locations", "root", "roots"})
 
@@ -87,7 +85,7 @@ def absolute_sink(text: str) -> str:
 
 def absolute(source: Source) -> Source:
     """A source with an absolute place."""
-    is_stored = source.type in _STORED and source.place and not source.place.startswith("//")
+    is_stored = source.is_stored and not source.place.startswith("//")
     return replace(source, place=absolute_location(source.place)) if is_stored else source
 
 

@@ -110,6 +110,7 @@ def _guarded(kind: SourceKind) -> SourceKind:
         span=safely(kind.span) if kind.span else None,
         pieces=safely(kind.pieces) if kind.pieces else None,
         joined=safely(kind.joined) if kind.joined else None,
+        answers=(),
     )
 
 

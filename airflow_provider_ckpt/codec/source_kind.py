@@ -10,6 +10,7 @@ from airflow_provider_ckpt.codec.jvm_text import LONG_MAX, LONG_MIN
 
 #: The position of each partition (topic partition, shard, …) of a source; tuples compare within one partition.
 Positions = Mapping[str, tuple[int, ...]]
+Question = Literal["end", "judge", "resolve_goal"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,9 @@ class SourceKind:
         pieces: The JSON of each partition, where an offset has several; None for one that cannot be taken apart.
         joined: An offset with other pieces, from an offset of the source and the pieces. None as for ``pieces``.
         ends_partitions: A partition that an offset lacks may have ended, and not only not have begun (shards).
+        answers: Questions that ckpt can ask of such a source itself, by the modules of ``sources/`` that answer them:
+            ``end`` (where its data ends), ``judge`` (what stops a restart, of a table or a directory), and
+            ``resolve_goal`` (where it can be moved to). Of a kind that was registered, none.
         problem: Why nothing is known of the offsets, although the kind was registered; a sentence.
     """
 
@@ -52,6 +56,7 @@ class SourceKind:
     pieces: Callable[[Any], Mapping[str, Any]] | None = None
     joined: Callable[[Any, Mapping[str, Any]], Any] | None = None
     ends_partitions: bool = False
+    answers: tuple[Question, ...] = ()
     problem: str = ""
 
 

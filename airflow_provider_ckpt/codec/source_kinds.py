@@ -7,22 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from airflow_provider_ckpt.codec import checkpoint_offset, registered_kinds
-from airflow_provider_ckpt.codec.offsets import (
-    delta as delta_offset,
-)
-from airflow_provider_ckpt.codec.offsets import (
-    hudi as hudi_offset,
-)
-from airflow_provider_ckpt.codec.offsets import (
-    iceberg as iceberg_offset,
-)
-from airflow_provider_ckpt.codec.offsets import (
-    kinesis as kinesis_offset,
-)
-from airflow_provider_ckpt.codec.offsets import (
-    pulsar as pulsar_offset,
-)
-from airflow_provider_ckpt.codec.source_kind import Positions, SourceKind, has_longs, is_flag, is_long
+from airflow_provider_ckpt.codec.offsets import delta as delta_offset
+from airflow_provider_ckpt.codec.offsets import hudi as hudi_offset
+from airflow_provider_ckpt.codec.offsets import iceberg as iceberg_offset
+from airflow_provider_ckpt.codec.offsets import kinesis as kinesis_offset
+from airflow_provider_ckpt.codec.offsets import pulsar as pulsar_offset
+from airflow_provider_ckpt.codec.source_kind import Positions, Question, SourceKind, has_longs, is_flag, is_long
 
 
 class SourceKinds(Mapping[str, SourceKind]):
@@ -39,6 +29,10 @@ class SourceKinds(Mapping[str, SourceKind]):
     def __getitem__(self, name: str) -> SourceKind:
         known = self._built_in.get(name)
         return known if known is not None else registered_kinds.load(name, self.built_in)
+
+    def answering(self, question: Question) -> tuple[str, ...]:
+        """The names of the kinds whose sources answer a question."""
+        return tuple(name for name, kind in self._built_in.items() if question in kind.answers)
 
     def spelled(self, name: str) -> str:
         """The known name that one means, whatever its case: ``Kafka`` is ``kafka``; one that is not known stays."""
@@ -99,8 +93,10 @@ def _with_offsets(value: Any, offsets: Mapping[str, int]) -> dict[str, dict[str,
     return topics
 
 
-def _partitioned(name: str, unit: str) -> SourceKind:
-    return SourceKind(name, _is_partitioned, _partitions, unit, pieces=_offset_of_each, joined=_with_offsets)
+def _partitioned(name: str, unit: str, *answers: Question) -> SourceKind:
+    return SourceKind(
+        name, _is_partitioned, _partitions, unit, pieces=_offset_of_each, joined=_with_offsets, answers=answers
+    )
 
 
 # --- the rest ------------------------------------------------------------------------------------------------------
@@ -137,9 +133,8 @@ def _is_union(value: Any) -> bool:
 
 
 _BUILT_IN = (
-    _partitioned("kafka", "records"),
+    _partitioned("kafka", "records", "end", "resolve_goal"),
     _partitioned("eventhubs", "events"),
-    SourceKind("file", lambda value: is_long(value) or has_longs(value, "logOffset"), _file, "log entries", origin=-1),
     _long("rate", "seconds", 0),
     _long("socket", "records", -1),
     SourceKind(
@@ -156,8 +151,23 @@ _BUILT_IN = (
         "table versions",
         identity=lambda value: delta_offset.of_value(value).table_id,
         in_first_snapshot=lambda value: delta_offset.of_value(value).in_first_snapshot,
+        answers=("end", "judge", "resolve_goal"),
     ),
-    SourceKind("iceberg", lambda value: iceberg_offset.of_value(value) is not None, _iceberg, ordered=False),
+    SourceKind(
+        "iceberg",
+        lambda value: iceberg_offset.of_value(value) is not None,
+        _iceberg,
+        ordered=False,
+        answers=("end", "judge", "resolve_goal"),
+    ),
+    SourceKind(
+        "file",
+        lambda value: is_long(value) or has_longs(value, "logOffset"),
+        _file,
+        "log entries",
+        origin=-1,
+        answers=("end", "judge"),
+    ),
     SourceKind(
         "kinesis",
         kinesis_offset.fits,

@@ -10,8 +10,6 @@ from airflow_provider_ckpt.codec.source_kinds import KINDS
 from airflow_provider_ckpt.errors import StoreError
 from airflow_provider_ckpt.untrusted.secrets import scrub
 
-#: Types of which somebody can be asked where their data ends.
-ASKED = ("kafka", "delta", "iceberg", "file")
 #: More sources than any query has.
 MOST_SOURCES = 10_000
 _WILD = frozenset("*?[{")
@@ -40,12 +38,17 @@ class Source:
     @property
     def is_asked(self) -> bool:
         """True if the end of its data can be asked for; a Kafka client may know the brokers itself."""
-        return self.type == "kafka" or (self.type in ASKED and bool(self.place))
+        return self.type == "kafka" or (self.type in KINDS.answering("end") and bool(self.place))
+
+    @property
+    def is_stored(self) -> bool:
+        """True if it reads a table or a directory, and is declared with that."""
+        return self.type in KINDS.answering("judge") and bool(self.place)
 
     @property
     def is_endless(self) -> bool:
         """True if its type has no end that can be asked for."""
-        return self.type is not None and self.type not in ASKED
+        return self.type is not None and self.type not in KINDS.answering("end")
 
     @property
     def location(self) -> str:
@@ -123,8 +126,8 @@ def require_asked(source: Source) -> None:
 def _not_asked(text: str) -> StoreError:
     return StoreError(
         f"{scrub(text)!r} is not a source",
-        hint=f"Declare a source as TYPE:URI with one of {', '.join(ASKED)}; for example delta:s3://lake/orders, or "
-        "kafka:broker:9092/orders.",
+        hint=f"Declare a source as TYPE:URI with one of {', '.join(KINDS.answering('end'))}; for example "
+        "delta:s3://lake/orders, or kafka:broker:9092/orders.",
     )
 
 

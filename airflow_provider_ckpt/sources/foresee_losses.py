@@ -9,7 +9,6 @@ from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks.findings import Finding
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.sources.judge_sources import judge_sources
-from airflow_provider_ckpt.sources.judge_tables import is_judged
 from airflow_provider_ckpt.sources.kafka.ask_brokers import Brokers
 from airflow_provider_ckpt.sources.kafka.loss import Losses
 from airflow_provider_ckpt.sources.lag import SourceLag
@@ -76,7 +75,7 @@ def foresee_losses(
     """
     declared = question.sources
     kafka = {name: source for name, source in declared.items() if source.type == "kafka"}
-    if not kafka and not any(map(is_judged, declared.values())):
+    if not kafka and not any(source.is_stored for source in declared.values()):
         raise CheckpointError(
             "no source was declared that can be asked what is lost",
             location=view.location,

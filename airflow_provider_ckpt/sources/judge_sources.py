@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
+from airflow_provider_ckpt.codec.source_kinds import KINDS
 from airflow_provider_ckpt.query.source import Source
-from airflow_provider_ckpt.sources.judge_tables import JUDGED, fitting, is_judged, judge_tables
+from airflow_provider_ckpt.sources.judge_tables import fitting, judge_tables
 from airflow_provider_ckpt.sources.kafka.ask_brokers import Brokers
 from airflow_provider_ckpt.sources.kafka.loss import Losses
 from airflow_provider_ckpt.sources.kafka.read_losses import data_loss_of, read_losses
@@ -47,7 +48,7 @@ def judge_sources(
             :func:`~airflow_provider_ckpt.sources.judge_tables.judge_tables`.
     """
     topics = fitting(view, {name: source for name, source in sources.items() if is_asked(source, access)})
-    tables = {name: source for name, source in sources.items() if is_judged(source)}
+    tables = {name: source for name, source in sources.items() if source.is_stored}
     lost = read_losses(view, topics, options, known_ids or {}, brokers)
     found = judge_tables(view, tables, options, access, now_ms, trigger)
     unasked = [name for name in can_lose(view, sources) if name not in topics and name not in tables]
@@ -70,11 +71,10 @@ def can_lose(view: CheckpointView, sources: Mapping[str, Source]) -> tuple[str, 
     recorded = [name for name, _ in newest.offsets] if newest else []
     types = {name: source.type for name, source in sources.items()}
     ids = (*sources, *(name for name in recorded if name not in sources))
+    may_lose = (None, _KAFKA, *KINDS.answering("judge"))
     has_begun = view.latest_planned is not None
     return tuple(
-        name
-        for name in ids
-        if types.get(name) in (None, _KAFKA, *JUDGED) and (has_begun or view.initial_offset(name) is not None)
+        name for name in ids if types.get(name) in may_lose and (has_begun or view.initial_offset(name) is not None)
     )
 
 

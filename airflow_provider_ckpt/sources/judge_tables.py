@@ -7,21 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from importlib import import_module
 from typing import Protocol
 
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
+from airflow_provider_ckpt.codec.source_kinds import KINDS
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.errors import MalformedEntryError
 from airflow_provider_ckpt.query.source import Source
 from airflow_provider_ckpt.query.source_options import options_of, parse_options
 from airflow_provider_ckpt.sources.kafka.read_losses import data_loss_of
-from airflow_provider_ckpt.sources.open_end import Access
+from airflow_provider_ckpt.sources.open_end import Access, module_of
 from airflow_provider_ckpt.sources.table_loss import TableAtRestart, TableLosses, all_losses
-
-#: The types that are judged, each by the function ``judge`` of the module ``judge`` in its folder.
-JUDGED = ("delta", "iceberg", "file")
 
 
 class Judge(Protocol):
@@ -60,7 +57,7 @@ def judge_tables(
         CheckpointError: As :meth:`Judge.judge`.
     """
     parse_options(options.items())
-    told = {name: source for name, source in sources.items() if is_judged(source)}
+    told = {name: source for name, source in sources.items() if source.is_stored}
     judged = [replace(at, trigger=trigger) for at in _at_restart(view, fitting(view, told), options, now_ms)]
     asked = {at.source_id for at in judged}
     planned = told.keys() if view.latest_planned is not None else set()
@@ -68,23 +65,19 @@ def judge_tables(
     return replace(lost, unknown=(*lost.unknown, *map(data_loss_of, sorted(planned - asked))))
 
 
-def is_judged(source: Source) -> bool:
-    """True if a source has a type that is judged, and is declared with the place that it reads from."""
-    return source.type in JUDGED and bool(source.place)
-
-
 def require_judged(sources: Mapping[str, Source]) -> None:
     """Raise ValueError for a source of a type that is not judged, or without what it reads from."""
     for name, source in sorted(sources.items()):
-        if not is_judged(source):
+        if not source.is_stored:
             raise ValueError(
-                f"{name}={source.text or '?'}: check compares tables and directories, {', '.join(JUDGED)}, each with "
-                "what it reads from, such as 0=file:/lake/orders. ckpt gate asks Kafka as well"
+                f"{name}={source.text or '?'}: check compares tables and directories, "
+                f"{', '.join(KINDS.answering('judge'))}, each with what it reads from, such as 0=file:/lake/orders. "
+                "ckpt gate asks Kafka as well"
             )
 
 
 def _judge(at: TableAtRestart, access: Access) -> TableLosses:
-    judge: Judge = import_module(f"{__package__}.{at.source.type}.judge")
+    judge: Judge = module_of(at.source.type, "judge")
     return judge.judge(at, at.source, access)
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
+from airflow_provider_ckpt.codec.source_kinds import KINDS
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.codec.typed_offset import TypedOffset
 from airflow_provider_ckpt.errors import MalformedEntryError
 
-#: The types of sources that are moved, by whose shape a plan that was made before is read again.
-MOVABLE = ("delta", "iceberg", "kafka")
 #: What a distance counts, where that is not what the source reads.
 _UNITS = {"kafka": "offsets"}
 
@@ -40,7 +39,7 @@ class Move:
 
     Args:
         source_id: Its position in the query, or its name.
-        kind: One of MOVABLE.
+        kind: Its type.
         old: Its offset in the newest committed batch.
         new: The offset that it gets.
         warnings: Sentences that the person who approves it should know.
@@ -153,8 +152,8 @@ class Aim(Protocol):
 
 
 def kind_of(offset: SourceOffset) -> str | None:
-    """The type among MOVABLE whose shape an offset has that this package wrote itself; None when it has none."""
-    for kind in MOVABLE:
+    """The type of a source that can be moved, whose shape an offset has that this package wrote; None for another."""
+    for kind in KINDS.answering("resolve_goal"):
         try:
             offset.view(kind)
         except MalformedEntryError:

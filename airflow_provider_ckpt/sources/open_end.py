@@ -16,6 +16,7 @@ from importlib import import_module
 from typing import Any, Protocol
 
 from airflow_provider_ckpt.checkpoint.progress import Progress
+from airflow_provider_ckpt.codec.source_kind import Question
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.errors import CheckpointError, located
 from airflow_provider_ckpt.query.source import Source, require_asked
@@ -67,9 +68,15 @@ class Access:
     option: str = ""
 
 
+def module_of(source_type: str | None, question: Question) -> Any:
+    """The module that answers a question about sources of a type: one of its folder, or the only one of the type."""
+    module = import_module(f"{__package__}.{source_type}")
+    return import_module(f"{module.__name__}.{question}") if hasattr(module, "__path__") else module
+
+
 def open_table_end(declared: Source, source_id: str, access: Access) -> TableEnd:
     """The end of a table or a directory: of any kind but Kafka. Raises as :func:`open_end`."""
-    end: TableEnd = import_module(f"{__package__}.{declared.type}.end").End(declared, source_id, access)
+    end: TableEnd = module_of(declared.type, "end").End(declared, source_id, access)
     return end
 
 
@@ -78,7 +85,7 @@ def open_end(declared: Source, source_id: str, access: Access) -> SourceEnd:
 
     Raises StoreError: the library for it is missing, or it cannot be opened.
     """
-    end: SourceEnd = import_module(f"{__package__}.{declared.type}.end").End(declared, source_id, access)
+    end: SourceEnd = module_of(declared.type, "end").End(declared, source_id, access)
     return end
 
 

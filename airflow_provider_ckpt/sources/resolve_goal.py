@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from airflow_provider_ckpt.codec.source_kinds import KINDS
 from airflow_provider_ckpt.errors import PlanError
 from airflow_provider_ckpt.query.source import Source
-from airflow_provider_ckpt.sources.goal import OF_DELTA, OF_ICEBERG, Goal
+from airflow_provider_ckpt.sources.goal import Goal
 from airflow_provider_ckpt.sources.kafka.strategies import Scope
 from airflow_provider_ckpt.sources.move import Aim
-from airflow_provider_ckpt.sources.open_end import Access
+from airflow_provider_ckpt.sources.open_end import Access, module_of
 
 
 def resolve_aim(declared: Source, goal: Goal, scope: Scope, access: Access) -> Aim:
@@ -27,19 +28,10 @@ def resolve_aim(declared: Source, goal: Goal, scope: Scope, access: Access) -> A
         scope = scope.within(declared.topics)
     except ValueError as error:
         raise PlanError(f"{error}.", hint="Nothing was done.") from None
-    if declared.type == "kafka" and not isinstance(goal, OF_DELTA + OF_ICEBERG):
-        from airflow_provider_ckpt.sources.kafka.ask import KafkaBroker
-        from airflow_provider_ckpt.sources.kafka.resolve_goal import KafkaAim
-
-        return KafkaAim(KafkaBroker(declared.location, access.kafka_config), goal, scope)
-    if declared.type == "delta" and not scope.topics and not isinstance(goal, OF_ICEBERG):
-        from airflow_provider_ckpt.sources.delta.resolve_goal import DeltaAim
-
-        return DeltaAim(access.open_store(declared.directory), goal)
-    if declared.type == "iceberg" and not scope.topics and not isinstance(goal, OF_DELTA):
-        from airflow_provider_ckpt.sources.iceberg.resolve_goal import IcebergAim
-
-        return IcebergAim(access.open_store(declared.directory), goal, declared.metadata_file)
+    if declared.type in KINDS.answering("resolve_goal"):
+        aim: Aim | None = module_of(declared.type, "resolve_goal").aim_of(declared, goal, scope, access)
+        if aim is not None:
+            return aim
     location = access.checkpoint.location if access.checkpoint is not None else None
     if declared.type == "file":
         raise PlanError(

@@ -6,7 +6,6 @@ import pytest
 
 from airflow_provider_ckpt.errors import StoreError
 from airflow_provider_ckpt.query.source import (
-    ASKED,
     MOST_SOURCES,
     Source,
     parse_asked,
@@ -96,7 +95,7 @@ def test_anything_else_is_refused(declared):
 
 @pytest.mark.parametrize("text", ["", "delta", "delta:", "file", "rate:5", "/data/in", "s3://lake/in"])
 def test_what_cannot_be_asked_is_refused_with_the_types_that_can(text):
-    with pytest.raises(StoreError, match=f"one of {', '.join(ASKED)}"):
+    with pytest.raises(StoreError, match="one of kafka, delta, iceberg, file;"):
         parse_asked(text)
 
 

@@ -7,7 +7,7 @@ import pytest
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.query.source import Source, parse_by_id, parse_source
 from airflow_provider_ckpt.sources.delta import judge as judge_delta
-from airflow_provider_ckpt.sources.judge_tables import fitting, is_judged, judge_tables
+from airflow_provider_ckpt.sources.judge_tables import fitting, judge_tables
 from airflow_provider_ckpt.sources.open_end import Access
 from airflow_provider_ckpt.sources.table_loss import TableAtRestart, TableLosses
 from airflow_provider_ckpt.storage.store import Store
@@ -97,7 +97,7 @@ def test_an_option_that_is_not_known_is_an_error(tmp_path, asked):
     ],
 )
 def test_a_type_and_a_place_are_needed(place, answer):
-    assert is_judged(parse_source(place)) is answer
+    assert parse_source(place).is_stored is answer
 
 
 @pytest.mark.parametrize("line", ["insert offsets/{N} 1 ''", "insert offsets/{N} 2 ''", "line offsets/{N} 2 hello",

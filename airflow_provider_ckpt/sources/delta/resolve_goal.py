@@ -13,9 +13,11 @@ from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.codec.offsets.delta import DeltaOffset, of_value
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.errors import MalformedEntryError, PlanError, StoreError
-from airflow_provider_ckpt.sources.goal import AbsoluteAim, Goal, SkipVersion, ToVersion
-from airflow_provider_ckpt.sources.kafka.strategies import ToCurrent, ToEarliest, ToLatest, asked_ms
+from airflow_provider_ckpt.query.source import Source
+from airflow_provider_ckpt.sources.goal import OF_ICEBERG, AbsoluteAim, Goal, SkipVersion, ToVersion
+from airflow_provider_ckpt.sources.kafka.strategies import Scope, ToCurrent, ToEarliest, ToLatest, asked_ms
 from airflow_provider_ckpt.sources.move import Counted, Move
+from airflow_provider_ckpt.sources.open_end import Access
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.tables.delta import Action, DeltaLog, open_table
 from airflow_provider_ckpt.tables.delta_commit import ACTIONS, DeltaCommit, commit_of
@@ -27,6 +29,13 @@ from airflow_provider_ckpt.untrusted.bounded_json import parse_json
 _COMMIT_INFO = "commitInfo"
 #: What Delta calls a commit that only takes rows away.
 _DELETE = "DELETE"
+
+
+def aim_of(declared: Source, goal: Goal, scope: Scope, access: Access) -> DeltaAim | None:
+    """Where a source of a Delta table is to go; None for partitions, and for a goal in a table of another type."""
+    if scope.topics or isinstance(goal, OF_ICEBERG):
+        return None
+    return DeltaAim(access.open_store(declared.directory), goal)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,15 +12,24 @@ from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.codec.offsets.iceberg import START, IcebergOffset, of_value
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.errors import MalformedEntryError, PlanError
-from airflow_provider_ckpt.sources.goal import AbsoluteAim, Goal, SkipSnapshot, ToSnapshot
+from airflow_provider_ckpt.query.source import Source
+from airflow_provider_ckpt.sources.goal import OF_DELTA, AbsoluteAim, Goal, SkipSnapshot, ToSnapshot
 from airflow_provider_ckpt.sources.iceberg.target import after, counted, first_from, initial_beside, next_stop, unread
 from airflow_provider_ckpt.sources.iceberg.way import Skips, stop_at
-from airflow_provider_ckpt.sources.kafka.strategies import ToCurrent, ToEarliest, ToLatest, asked_ms
+from airflow_provider_ckpt.sources.kafka.strategies import Scope, ToCurrent, ToEarliest, ToLatest, asked_ms
 from airflow_provider_ckpt.sources.move import Counted, Move
+from airflow_provider_ckpt.sources.open_end import Access
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.tables.iceberg import read_history
 from airflow_provider_ckpt.tables.iceberg_history import History, Snapshot
 from airflow_provider_ckpt.times import time_text
+
+
+def aim_of(declared: Source, goal: Goal, scope: Scope, access: Access) -> IcebergAim | None:
+    """Where a source of an Iceberg table is to go; None for partitions, and for a goal in a table of another type."""
+    if scope.topics or isinstance(goal, OF_DELTA):
+        return None
+    return IcebergAim(access.open_store(declared.directory), goal, declared.metadata_file)
 
 
 @dataclass(frozen=True, slots=True)

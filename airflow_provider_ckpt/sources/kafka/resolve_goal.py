@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.errors import MalformedEntryError, PlanError
-from airflow_provider_ckpt.sources.goal import goal_key
+from airflow_provider_ckpt.query.source import Source
+from airflow_provider_ckpt.sources.goal import OF_DELTA, OF_ICEBERG, Goal, goal_key
 from airflow_provider_ckpt.sources.kafka.ask import KafkaBroker
 from airflow_provider_ckpt.sources.kafka.extent import Extent, Partition, offsets_of, to_json
 from airflow_provider_ckpt.sources.kafka.kafka_csv import write_csv
@@ -27,9 +28,17 @@ from airflow_provider_ckpt.sources.kafka.strategies import (
     text_of,
 )
 from airflow_provider_ckpt.sources.move import Counted, Move
+from airflow_provider_ckpt.sources.open_end import Access
 
 #: Partitions that are shown one by one; the others are counted.
 _SHOWN = 10
+
+
+def aim_of(declared: Source, goal: Goal, scope: Scope, access: Access) -> KafkaAim | None:
+    """Where a Kafka source is to go; None for a goal in a table."""
+    if isinstance(goal, OF_DELTA + OF_ICEBERG):
+        return None
+    return KafkaAim(KafkaBroker(declared.location, access.kafka_config), goal, scope)
 
 
 @dataclass(frozen=True, slots=True)
