@@ -29,6 +29,9 @@ for options in ("SPARK_LAUNCHER_OPTS", "SPARK_SUBMIT_OPTS"):
 
 os.environ.pop("COLUMNS", None)  # of the terminal that the tests were started from: tables would be folded to it
 
+#: No test is a power cut, and a disk that others write to as well takes longer than the rest of many tests.
+os.fsync = os.sync = lambda *_: None
+
 EXHAUSTIVE = bool(os.environ.get("CKPT_EXHAUSTIVE"))
 EXAMPLES = 200 if EXHAUSTIVE else 30
 settings.register_profile(
@@ -50,11 +53,12 @@ def is_unit(config: pytest.Config) -> bool:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """In ``make unit`` properties are tried with fewer examples, and what is never closed is an error.
+    """In ``make unit`` properties are tried with fewer examples, fewer calls fail, and what is never closed is an error.
 
     Elsewhere the libraries of Airflow, Spark and S3 leave sockets and event loops to the garbage collector.
     """
     if is_unit(config):
+        os.environ["CKPT_UNIT"] = "1"  # tests/faults.py
         settings.load_profile("unit")
         for leak in ("ResourceWarning", "pytest.PytestUnraisableExceptionWarning"):
             config.addinivalue_line("filterwarnings", f"error::{leak}")

@@ -111,4 +111,5 @@ SWEEPS = (
     *("changes/rollback/test_read_backup.py", "changes/rollback/test_model.py", "changes/rollback/test_repairing.py"),
     *("changes/rollback/test_run_again.py", "untrusted/test_hostile.py", "waiting/test_histories.py"),
     *("changes/salvage/test_put_in_place.py", "changes/salvage/test_tears.py"),
+    *("changes/fence/test_sleeping_writer.py", "explain/test_matrix.py"),
 )

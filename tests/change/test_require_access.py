@@ -36,6 +36,7 @@ def tree(request, place, goldens, monkeypatch) -> Tree:
     return make_tree(request.param, place, goldens, monkeypatch)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(("user", "records"), CASES)
 def test_a_change_leaves_what_it_was_and_its_undo_every_file_as_it_was(tree, user, records, capsys):
     before = seen(tree.place)

@@ -226,7 +226,7 @@ def test_a_writer_that_goes_on_at_any_call_is_stopped_and_no_batch_is_skipped(tm
     Writer(place, in_flight=in_flight)
     with suppress(CheckpointBusyError):
         fence(place, counted)
-    for at in range(1, counted.calls + 1):
+    for at in calls_to_fail(counted.calls, 30):
         place = Store.open(str(tmp_path / f"call-{at}" / "orders"))
         writer = Writer(place, in_flight=in_flight)
 

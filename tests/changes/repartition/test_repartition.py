@@ -16,6 +16,7 @@ from airflow_provider_ckpt.checks.inspect import inspect
 from airflow_provider_ckpt.errors import CheckpointBusyError, PlanError, SparkFailedError, StalePlanError, StoreError
 from airflow_provider_ckpt.storage.store import Store
 from tests.changes.repartition.forged_spark import BATCH, KEPT, PARTITIONS, Forged
+from tests.faults import calls_to_fail
 
 pytestmark = pytest.mark.usefixtures("unwatched")
 
@@ -92,7 +93,7 @@ def test_done_and_undone_every_byte_is_as_it_was(case, forge):
     assert state(case) == [("repartition", "undone"), ("undo", "applied")]
 
 
-@pytest.mark.parametrize("stop_after", range(1, FILES + 1))
+@pytest.mark.parametrize("stop_after", calls_to_fail(FILES, FILES))
 def test_stopped_after_any_file_the_same_command_goes_on(case, forge, stop_after):
     assert stop_after < len(case.batch)
     forge(Forged(case.checkpoint, case.batch, stop_after))
@@ -110,7 +111,7 @@ def test_stopped_after_any_file_the_same_command_goes_on(case, forge, stop_after
     assert state(case) == [("repartition", "applied")]
 
 
-@pytest.mark.parametrize("stop_after", range(FILES + 1))
+@pytest.mark.parametrize("stop_after", [0, *calls_to_fail(FILES, FILES)])
 def test_stopped_after_any_file_it_can_be_undone(case, forge, stop_after):
     forge(Forged(case.checkpoint, case.batch, stop_after))
     old = case.files()

@@ -98,6 +98,7 @@ def test_without_the_sink_nothing_is_restored(root, tmp_path):
     assert not fork.target.find()
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("after", [False, True])
 def test_killed_at_any_call_the_same_command_completes_it(root, tmp_path, after):
     counted = Fault()

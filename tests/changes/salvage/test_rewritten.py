@@ -67,6 +67,7 @@ def test_a_bomb_is_not_unpacked():
     assert as_it_was("offsets/3", gzip.compress(bytes(64 << 20)), None, {}) is None
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 @pytest.mark.parametrize("name", ["offsets/4", "offsets/3"])
 @pytest.mark.parametrize("summed", [True, False])

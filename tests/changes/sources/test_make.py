@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -26,13 +27,10 @@ from airflow_provider_ckpt.query.sink import parse_sink
 from airflow_provider_ckpt.restart.gate import forecast_restart
 from airflow_provider_ckpt.restart.sources import SOURCE_EVOLUTION
 from airflow_provider_ckpt.storage.store import Store
+from tests.faults import calls_to_fail
 
 STOPPED: dict[str, Any] = {"query_is_stopped": True, "quiet_s": 0, "accept_sink": "skipped unknown"}
 Golden = Callable[[str], Path]
-
-
-class KilledError(Exception):
-    """The process ends."""
 
 
 def files_of(place: Path) -> dict[str, bytes]:
@@ -110,33 +108,28 @@ def test_spark_would_start_with_the_new_sources_and_undo_gives_the_bytes_back(go
 def test_killed_after_any_step_it_is_completed_or_taken_back(golden: Golden, tmp_path, flying):
     place = golden("two-sources")
     before = files_of(in_flight(place) if flying else place)
-    change = said("a=1 b=1 c=new -0")
-    done = tmp_path / "done" / "checkpoint"
-    shutil.copytree(place, done)
-    whole = Stores(Store.open(str(done)))
-    plan = make_source_change(whole, change)
-    apply(plan, whole, **STOPPED)
-    for at in range(1, len(plan.actions)):
+    stores, change = Stores(Store.open(str(place))), said("a=1 b=1 c=new -0")
+
+    def keep(count: int, total: int, name: str) -> None:
+        """What a kill after this step would leave: links, because a copy would be another file."""
+        shutil.copytree(place.parent, tmp_path / "left" / str(count), copy_function=os.link)
+
+    plan = make_source_change(stores, change)
+    apply(plan, stores, on_step=keep, **STOPPED)
+    done = files_of(place)
+    for at in calls_to_fail(len(plan.actions) - 1, 8):
         for back in (False, True):
-            copy = tmp_path / f"{at} {back}" / "checkpoint"
-            shutil.copytree(place, copy)
-            stores = Stores(Store.open(str(copy)))
-
-            def kill(count: int, total: int, name: str, at: int = at) -> None:
-                if count == at:
-                    raise KilledError
-
-            with pytest.raises(KilledError):
-                apply(make_source_change(stores, change), stores, on_step=kill, **STOPPED)
-            newest = max(int(path.name) for path in (copy / "offsets").iterdir() if path.name.isdigit())
-            assert (copy / "offsets" / str(newest)).read_bytes() == CLOSING
+            shutil.rmtree(place.parent)
+            shutil.copytree(tmp_path / "left" / str(at), place.parent, copy_function=os.link)
+            newest = max(int(path.name) for path in (place / "offsets").iterdir() if path.name.isdigit())
+            assert (place / "offsets" / str(newest)).read_bytes() == CLOSING
             _, forecast = forecast_restart(stores.checkpoint, DeploySpec(), Store.open, quick=True)
             assert forecast.spark_error == "INVALID_LOG_VERSION.MAX_SUPPORTED_VERSION"
             with pytest.raises(CheckpointClosedError):
                 make_source_change(stores, said("0=0 1=1 2=new"))
             again = make_undo(stores) if back else make_source_change(stores, change)
-            apply(again, stores, **STOPPED)
-            assert files_of(copy) == (before if back else files_of(done))
+            apply(again, stores, break_lock=True, **STOPPED)
+            assert files_of(place) == (before if back else done)
 
 
 def test_the_batch_in_flight_can_still_be_dropped_afterwards(golden: Golden):
