@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from airflow_provider_ckpt.cli import MODULES, cli
-from airflow_provider_ckpt.cli.conf_file import Renamed
+from airflow_provider_ckpt.cli.options import Renamed
 
 _OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*(?![\w-])")
 #: An example of a command, up to the end of its sentence; what one says of "its command" is of another one, too.

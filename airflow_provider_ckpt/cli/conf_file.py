@@ -9,35 +9,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from airflow_provider_ckpt.cli.files import read_text
+from airflow_provider_ckpt.cli.options import option
 
 if TYPE_CHECKING:
     from airflow_provider_ckpt.query.deploys import Deploys
 
 
-class Renamed(click.Option):
-    """An option whose former names are taken as well, and not shown."""
-
-    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        """Help text of the option: its name."""
-        names = self.opts
-        self.opts = names[:1]
-        try:
-            return super().get_help_record(ctx)
-        finally:
-            self.opts = names
-
-
 def with_conf_file(help_text: str) -> Callable[[Any], Any]:
-    """``--conf-file``, which was ``--sources-file`` in the commands that ask the sources."""
-    return click.option(
-        "--conf-file",
-        "--sources-file",
-        "conf_file",
-        cls=Renamed,
-        type=click.Path(exists=True, dir_okay=False, path_type=Path),
-        metavar="FILE",
-        help=help_text,
-    )
+    """``--conf-file``, of a command that asks the sources, or that judges a deploy."""
+    return option("--conf-file FILE", help_text, type=click.Path(exists=True, dir_okay=False, path_type=Path))
 
 
 def read_conf_file(path: Path | None) -> Deploys:

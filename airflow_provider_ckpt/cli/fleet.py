@@ -41,7 +41,7 @@ from airflow_provider_ckpt.storage.store import Store
 
 NO_ROOT = (
     "name at least one ROOT, a directory with checkpoints in it or below it, such as ckpt fleet s3://lake/checkpoints. "
-    "A root of backups, as of --backups, is none."
+    "A root of backups, as of --backup-root, is none."
 )
 
 
@@ -50,7 +50,7 @@ NO_ROOT = (
         "ckpt fleet s3://lake/checkpoints s3://lake/tables",
         "ckpt fleet s3://lake/checkpoints --spark-version 4.3",
         "ckpt fleet s3://lake/checkpoints --source 0=kafka:broker:9092 --format openmetrics",
-        "ckpt fleet s3://lake/checkpoints --index s3://lake/ckpt/index --backups s3://lake/backups",
+        "ckpt fleet s3://lake/checkpoints --index s3://lake/ckpt/index --backup-root s3://lake/backups",
     )
 )
 @click.argument("roots", shell_complete=directories, nargs=-1, metavar="ROOT...")
@@ -86,7 +86,7 @@ NO_ROOT = (
     "--index URL", "Also write the index that the Checkpoints page in Airflow shows, into this directory of its own."
 )
 @option(
-    "--backups ROOT",
+    "--backup-root ROOT",
     "Root of backups: the index says when the newest backup of each query was made. It needs --index, and is no ROOT "
     "of checkpoints. Can be given more than once.",
     "backup_roots",
@@ -170,7 +170,7 @@ def _index_writer(
     """Make the writer of the index; None when none is wanted."""
     if index is None:
         if backup_roots:
-            raise click.UsageError("--backups needs --index URL: the index says when each query was backed up")
+            raise click.UsageError("--backup-root needs --index URL: the index says when each query was backed up")
         return None
     store = open_store(index, storage_options)
     if store.is_local:

@@ -102,6 +102,23 @@ def directories(_: click.Context, __: click.Parameter, incomplete: str) -> list[
     return [] if "://" in incomplete else [CompletionItem(incomplete, type="dir")]
 
 
+#: Former names of options, which are taken as well.
+_FORMERLY = {"--conf-file": "--sources-file", "--backup-root": "--backups"}
+
+
+class Renamed(click.Option):
+    """An option whose former names are taken as well, and not shown."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """Help text of the option: its name."""
+        names = self.opts
+        self.opts = names[:1]
+        try:
+            return super().get_help_record(ctx)
+        finally:
+            self.opts = names
+
+
 def option(usage: str, text: str, name: str | None = None, **said: Any) -> Callable[[Command], Command]:
     """An option of a command: with a value where the usage or a type says so, else a flag.
 
@@ -116,8 +133,11 @@ def option(usage: str, text: str, name: str | None = None, **said: Any) -> Calla
         said["metavar"] = metavar
     elif "type" not in said:
         said["is_flag"] = True
-    shows_default = said.get("default", "") != ""
-    return click.option(flag, *(() if name is None else (name,)), help=text, show_default=shows_default, **said)
+    names = [flag] if name is None else [flag, name]
+    if flag in _FORMERLY:
+        names.append(_FORMERLY[flag])
+        said["cls"] = Renamed
+    return click.option(*names, help=text, show_default=said.get("default", "") != "", **said)
 
 
 def together(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:

@@ -4,21 +4,9 @@ from __future__ import annotations
 
 import click
 import pytest
-from click.testing import CliRunner
 
-from airflow_provider_ckpt.cli import cli
-from airflow_provider_ckpt.cli.conf_file import Renamed, read_conf_file
+from airflow_provider_ckpt.cli.conf_file import read_conf_file
 from airflow_provider_ckpt.query.deploy import DeploySpec
-
-TAKING = ["fleet", "gate", "lag", "show", "wait"]
-
-
-@pytest.mark.parametrize("name", TAKING)
-def test_the_help_has_one_name_and_both_are_taken(name):
-    (option,) = (param for param in cli.commands[name].params if isinstance(param, Renamed))
-    assert option.opts == ["--conf-file", "--sources-file"]
-    shown = CliRunner().invoke(cli, [name, "--help"]).output
-    assert "--conf-file FILE" in shown and "--sources-file" not in shown
 
 
 def test_a_file_declares_one_query_or_many(tmp_path):

@@ -63,7 +63,7 @@ USAGE = {
     "no sink": (["rollback", "C", "--to-batch", "1", "--sink", ""], "the value of --sink is empty"),
     "no plan": (["rollback", "C", "--plan", ""], "the value of --plan is empty"),
     "no root": (["rollback", "C", "--to-batch", "1", "--undo-to", ""], "the value of --undo-to is empty"),
-    "no backups": (["rollback", "C", "--to-batch", "1", "--backups", " "], "the value of --backups is empty"),
+    "no backups": (["rollback", "C", "--to-batch", "1", "--backup-root", " "], "the value of --backup-root is empty"),
     "no tag": (["backup", "C", "--to", "B", "--tag", "x", "--tag", ""], "the value of --tag is empty"),
     "a document in the checkpoint": (["check", "C", "--output", "C/offsets/9"], "is inside"),
     "a baseline in the checkpoint": (["gate", "C", "--write-baseline", "C/known.json"], "is inside"),

@@ -215,7 +215,7 @@ def test_how_long_ago_the_last_commit_was(seconds, shown):
 def test_an_index_is_written_beside_what_is_printed(capsys, fleet, tmp_path):
     root = fleet("a", "b")
     damage(root / "b" / "offsets" / "7")
-    code, out, err = ckpt_fleet(capsys, root, "--index", tmp_path / "index", "--backups", tmp_path, "--json")
+    code, out, err = ckpt_fleet(capsys, root, "--index", tmp_path / "index", "--backup-root", tmp_path, "--json")
     assert code == 1 and err == "" and len(json.loads(out)["checkpoints"]) == 2
     index = IndexReader().read(Store.open(str(tmp_path / "index")))
     assert [(row.location, row.worst) for row in index.rows] == [(f"{root}/a", None), (f"{root}/b", "error")]
@@ -246,12 +246,12 @@ def test_no_index_is_written_where_checkpoints_are(capsys, fleet):
 
 
 def test_backups_are_asked_for_the_index_alone(capsys, fleet, tmp_path):
-    code, _, err = ckpt_fleet(capsys, fleet("a"), "--backups", tmp_path)
-    assert code == 2 and "--backups needs --index" in err
+    code, _, err = ckpt_fleet(capsys, fleet("a"), "--backup-root", tmp_path)
+    assert code == 2 and "--backup-root needs --index" in err
 
 
 def test_a_root_of_backups_is_no_root(capsys, tmp_path):
-    code = run(["fleet", "--index", str(tmp_path / "index"), "--backups", str(tmp_path)])
+    code = run(["fleet", "--index", str(tmp_path / "index"), "--backup-root", str(tmp_path)])
     assert code == 2 and "name at least one ROOT" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
 

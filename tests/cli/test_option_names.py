@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 import airflow_provider_ckpt
-from airflow_provider_ckpt.cli import MODULES, run
+from airflow_provider_ckpt.cli import MODULES, cli, run
+from airflow_provider_ckpt.cli.options import Renamed
 from airflow_provider_ckpt.errors import CheckpointError
 from tests.option_names import foreign_options, options_of, texts_of
 
@@ -20,10 +22,26 @@ def test_every_option_that_a_text_names_is_one_of_a_command():
     for place, text in texts_of(Path(airflow_provider_ckpt.__file__).parent):
         if place.startswith(("report/audit_page.py", "spark/audit.py")):
             continue  # a style sheet, whose variables begin alike; a program of its own
-        if place.startswith("cli/conf_file.py"):
-            continue  # has a former name, which nothing else says
+        if place.startswith("cli/options.py") and text in ("--sources-file", "--backups"):
+            continue  # former names, which nothing else says
         wrong = [option for option in foreign_options("", text) if option not in known]
         assert wrong == [], f"{place}: {text}"
+
+
+@pytest.mark.parametrize(
+    ("name", "former", "commands"),
+    [
+        ("--conf-file", "--sources-file", ["fleet", "gate", "lag", "show", "wait"]),
+        ("--backup-root", "--backups", ["fleet", "rollback", "salvage"]),
+    ],
+)
+def test_the_help_has_one_name_and_a_former_one_is_taken(name, former, commands):
+    assert [command for command in sorted(MODULES) if name in options_of(command)] == commands
+    for command in commands:
+        renamed = [param.opts for param in cli.commands[command].params if isinstance(param, Renamed)]
+        assert [name, former] in renamed
+        shown = CliRunner().invoke(cli, [command, "--help"]).output
+        assert f"{name} " in shown and f"{former} " not in shown
 
 
 @pytest.mark.parametrize(

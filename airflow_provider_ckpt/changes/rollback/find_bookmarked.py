@@ -90,5 +90,5 @@ def _backup_of(stores: Stores, view: CheckpointView, bookmark: Bookmark, batch_i
         location=view.location,
         name=layout.offset_entry(batch_id),
         batch_id=batch_id,
-        hint="Nothing was done. Give the root of backups that have it: --backups ROOT (backup_root= in a DAG).",
+        hint="Nothing was done. Give the root of backups that have it: --backup-root ROOT (backup_root= in a DAG).",
     )

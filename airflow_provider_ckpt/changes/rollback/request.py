@@ -92,7 +92,9 @@ class RollbackRequest:
     ] = field(default_factory=dict)
     backup_root: Annotated[
         str | None,
-        Opt("--backups ROOT", "Root of the backups from which files that Spark has purged may be restored.", "place"),
+        Opt(
+            "--backup-root ROOT", "Root of the backups from which files that Spark has purged may be restored.", "place"
+        ),
         Form("Root of backups, for a batch that was purged", "s3://lake/backups"),
     ] = None
     sink: SinkOf = None

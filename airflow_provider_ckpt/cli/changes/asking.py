@@ -19,7 +19,18 @@ from airflow_provider_ckpt.cli.changes.bookmark_file import read_bookmark
 from airflow_provider_ckpt.cli.changes.in_place import carry_out, planned_behind, read_own
 from airflow_provider_ckpt.cli.changes.plan_files import require_alone, require_consistent
 from airflow_provider_ckpt.cli.files import read_text
-from airflow_provider_ckpt.cli.options import DURATION, PAUSE, SOURCE, TIME, Whole, by_id, directories, opening, pairs
+from airflow_provider_ckpt.cli.options import (
+    DURATION,
+    PAUSE,
+    SOURCE,
+    TIME,
+    Whole,
+    by_id,
+    directories,
+    opening,
+    option,
+    pairs,
+)
 from airflow_provider_ckpt.query.sink import parse_sink
 from airflow_provider_ckpt.query.trigger import TRIGGERS
 from airflow_provider_ckpt.sources.kafka.kafka_csv import MOST_CHARACTERS
@@ -62,9 +73,7 @@ def options_of(request: type, after: Mapping[str, Iterable[Decorator]] | None = 
 
 def _option(name: str, field: Field) -> Decorator:
     opt, means = field.opt, field.opt.means
-    said: dict[str, Any] = {"help": opt.help, "metavar": opt.metavar or _METAVARS.get(means)}
-    if means == "flag":
-        return click.option(opt.option, name, is_flag=True, help=opt.help)
+    said: dict[str, Any] = {"multiple": opt.many}
     if means in ("whole", "id"):
         said["type"] = Whole(min=0 if means == "id" else opt.least, max=opt.most)
     elif means in _TYPES:
@@ -74,8 +83,9 @@ def _option(name: str, field: Field) -> Decorator:
     if means == "sources":
         said["callback"] = by_id
     if means == "pause":
-        said |= {"default": str(int(field.default)), "show_default": True}
-    return click.option(opt.option, name, multiple=opt.many, **said)
+        said["default"] = str(int(field.default))
+    usage = opt.usage if opt.metavar or means not in _METAVARS else f"{opt.usage} {_METAVARS[means]}"
+    return option(usage, opt.help, name, **said)
 
 
 @dataclass(frozen=True, slots=True)

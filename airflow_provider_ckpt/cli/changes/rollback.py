@@ -44,7 +44,7 @@ def rollback(change: Change, asked: RollbackRequest) -> None:
             raise click.BadParameter(str(error), param_hint="--to-offsets") from None
         raise click.UsageError(str(error)) from None
     if isinstance(target, ToBackup) and asked.backup_root:
-        raise click.UsageError("--to-backup already gives the root; use --backups only with the other --to options")
+        raise click.UsageError("--to-backup already gives the root; use --backup-root only with the other --to options")
     stores = change.stores(sink=asked.sink, backups=asked.backups_of(target))
 
     def make(fenced: bool) -> Plan:
