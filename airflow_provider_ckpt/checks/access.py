@@ -8,7 +8,7 @@ from itertools import chain
 
 from airflow_provider_ckpt.checkpoint.contents import listed_shortly
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
-from airflow_provider_ckpt.checks.findings import Finding
+from airflow_provider_ckpt.checks.findings import Finding, a_warning
 from airflow_provider_ckpt.checks.registry import rule
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.layout import main_name
@@ -46,9 +46,8 @@ def closed_to_the_query(view: CheckpointView) -> Iterator[Finding]:
     named = sorted(closed, key=lambda name: (layout.OFFSETS not in name and layout.COMMITS not in name, name))
     few = listed_shortly([f"{name} ({closed[name]})" for name in named])
     place = layout.parse(main_name(named[0]))
-    yield Finding(
+    yield a_warning(
         "CKPT152",
-        "warning",
         f"the query may not be able to read {few}: most files belong to user {user.owner}, group {user.group}",
         place.batch_id if isinstance(place, layout.LogEntry) else None,
         named[0].removesuffix("/"),

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from airflow_provider_ckpt.checkpoint.contents import listed_shortly, unknown_names
 from airflow_provider_ckpt.checkpoint.own_files import DATA, DROPPED, INTENT, MANIFEST, is_backup_id
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
-from airflow_provider_ckpt.checks.findings import Finding
+from airflow_provider_ckpt.checks.findings import Finding, a_note, a_warning
 from airflow_provider_ckpt.checks.registry import rule
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.jvm_text import abbreviate
@@ -22,9 +22,8 @@ def unknown(view: CheckpointView) -> Iterator[Finding]:
     links = set(view.links)
     names = [name for name in unknown_names(view) if name not in links]
     if names:
-        yield Finding(
+        yield a_note(
             "CKPT160",
-            "note",
             f"{len(names)} files are not known to ckpt: {listed_shortly(names)}",
             name=names[0],
             hint="A backup copies them unchanged; a rollback does not touch them.",
@@ -35,9 +34,8 @@ def unknown(view: CheckpointView) -> Iterator[Finding]:
 def links(view: CheckpointView) -> Iterator[Finding]:
     """CKPT161: links, which Spark follows and never makes."""
     if view.links:
-        yield Finding(
+        yield a_warning(
             "CKPT161",
-            "warning",
             f"{len(view.links)} files or directories are links: {listed_shortly(view.links)}",
             name=view.links[0],
             hint="Spark follows links. ckpt makes no change here, and takes no backup of a link in the place "
@@ -49,9 +47,8 @@ def links(view: CheckpointView) -> Iterator[Finding]:
 def inside(view: CheckpointView) -> Iterator[Finding]:
     """CKPT149: checkpoints of other queries, of which nothing is judged, copied or changed with this one."""
     if view.inside:
-        yield Finding(
+        yield a_note(
             "CKPT149",
-            "note",
             f"inside this checkpoint {_checkpoints(len(view.inside))}: {listed_shortly(view.inside)}",
             name=view.inside[0],
             hint="Check, back up and roll back each by its own location: what ckpt does to this checkpoint leaves it "
@@ -68,9 +65,8 @@ def unreachable(view: CheckpointView) -> Iterator[Finding]:
     """CKPT163: what is listed, and can be neither read, copied nor removed; no other finding is of it alone."""
     told = {*view.damaged, *(problem.partition(": ")[0] for problem in (*(view.missing or ()), *view.unfinished))}
     if names := [name for name in view.unreachable if name not in told]:
-        yield Finding(
+        yield a_warning(
             "CKPT163",
-            "warning",
             f"{len(names)} objects or directories cannot be opened, by their names, because they may not be "
             f"listed, or because they are no regular files: {listed_shortly(map(abbreviate, names))}",
             name=names[0],
@@ -85,9 +81,8 @@ def backup_roots(view: CheckpointView) -> Iterator[Finding]:
     """CKPT162: backups inside the checkpoint go when it goes, and every later backup would hold them."""
     roots = sorted({root for name in view.objects if (root := _backup_root(name, view)) is not None})
     if roots:
-        yield Finding(
+        yield a_warning(
             "CKPT162",
-            "warning",
             f"the checkpoint contains backups, in {listed_shortly(roots)}",
             name=roots[0],
             hint="Move the directory out of the checkpoint, and give `ckpt backup --to` a directory outside of it.",

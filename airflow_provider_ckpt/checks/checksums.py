@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
-from airflow_provider_ckpt.checks.findings import Finding
+from airflow_provider_ckpt.checks.findings import Finding, a_warning, an_error
 from airflow_provider_ckpt.checks.registry import rule
 from airflow_provider_ckpt.checks.remedies import from_backup_or_before
 from airflow_provider_ckpt.codec import layout
@@ -22,9 +22,8 @@ def orphans(view: CheckpointView) -> Iterator[Finding]:
         main = layout.parse(place.of)
         if not isinstance(main, layout.LogEntry) or main.batch_id < view.next_batch:
             continue  # nothing writes it again
-        yield Finding(
+        yield an_error(
             "CKPT120",
-            "error",
             f"there is a checksum file without its file {place.of}; Spark then fails to write {place.of} with "
             "'Multiple streaming queries are concurrently using'",
             main.batch_id,
@@ -42,9 +41,8 @@ def stale(view: CheckpointView) -> Iterator[Finding]:
         if not isinstance(entry, HadoopChecksum) or not isinstance(place, layout.Sidecar):
             continue
         if place.of in view.entries and not entry.matches(view.entries[place.of].encode()):
-            yield Finding(
+            yield a_warning(
                 "CKPT121",
-                "warning",
                 f"the checksum file does not match {place.of}: that file was changed without Hadoop"
                 + _effect(layout.parse(place.of)),
                 name=name,
@@ -66,9 +64,8 @@ def orphans_of_state(view: CheckpointView) -> Iterator[Finding]:
             continue
         main = layout.parse(place.of)
         if isinstance(main, layout.OperatorMetadataFile | layout.StateSchemaFile) and main.batch_id is None:
-            yield Finding(
+            yield an_error(
                 "CKPT120",
-                "error",
                 f"there is a checksum file without its file {place.of}; the next start of Spark writes {place.of}, "
                 "and stops at the checksum file that is there. The start after that goes on",
                 name=name,
@@ -87,9 +84,8 @@ def altered_state(view: CheckpointView) -> Iterator[Finding]:
     also = f", as {'is' if more == 1 else 'are'} {more:,} more of what a restart loads" if more else ""
     place = layout.parse(name)
     wrote = place.version - 1 if isinstance(place, layout.StateFile) else None
-    yield Finding(
+    yield a_warning(
         "CKPT121",
-        "warning",
         f"{name} is {reason}{also}: the file or its checksum file was changed, and Spark loads the state as it is",
         wrote,
         name,

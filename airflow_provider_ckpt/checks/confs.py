@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 
 from airflow_provider_ckpt.checkpoint.spark_confs import COMPRESSION_CODEC, SHUFFLE_PARTITIONS, STATE_PROVIDER
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
-from airflow_provider_ckpt.checks.findings import Finding
+from airflow_provider_ckpt.checks.findings import Finding, an_error
 from airflow_provider_ckpt.checks.logs import newest_entry, unfinished_repartition
 from airflow_provider_ckpt.checks.registry import rule
 from airflow_provider_ckpt.checks.remedies import from_backup_or_before
@@ -119,9 +119,8 @@ def unknown_provider(view: CheckpointView, classes: Collection[str] = ()) -> Ite
     if name is None or newest is None or not view.stateful or name in _PROVIDERS:
         return
     if _is_of_spark(name, classes):
-        yield Finding(
+        yield an_error(
             "CKPT116",
-            "error",
             f"the conf {STATE_PROVIDER} is {jvm_text.abbreviate(name)}, but Spark has no such class",
             newest,
             layout.offset_entry(newest),
@@ -176,9 +175,8 @@ def refused_confs(view: CheckpointView) -> Iterator[Finding]:
         if key == SHUFFLE_PARTITIONS and compared:
             continue
         if value is not None and error is not None:
-            yield Finding(
+            yield an_error(
                 "CKPT116",
-                "error",
                 f"the conf {key} is {jvm_text.abbreviate(value)}, a value that Spark refuses",
                 view.latest_planned,
                 layout.offset_entry(view.latest_planned),

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from airflow_provider_ckpt.checkpoint.file_sink_log import SinkLog
 from airflow_provider_ckpt.checkpoint.sink_marker import LEAVING_NO_STATE
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
-from airflow_provider_ckpt.checks.findings import Finding
+from airflow_provider_ckpt.checks.findings import Finding, a_warning, an_error
 from airflow_provider_ckpt.checks.logs import newest_commit
 from airflow_provider_ckpt.checks.registry import rule
 from airflow_provider_ckpt.checks.remedies import Remedy, complete_sink_log, restore_table, trim_sink_log
@@ -58,9 +58,8 @@ def state_not_written_again(view: CheckpointView) -> Iterator[Finding]:
         if isinstance(place, layout.StateFile) and place.unique_id is None:
             stores[place.store_id] = stores.get(place.store_id, False) or place.version == view.in_flight + 1
     for store_id in (store_id for store_id, written in stores.items() if not written):
-        yield Finding(
+        yield an_error(
             "CKPT140",
-            "error",
             f"the sink skips batch {view.in_flight}, so Spark does not write its state, which "
             f"{store_id.directory} does not have: the query stops after that batch, for good",
             view.in_flight,
@@ -98,9 +97,8 @@ def behind(view: CheckpointView) -> Iterator[Finding]:
         return
     if sink.latest is None or sink.latest < committed:
         held = "none" if sink.latest is None else f"batches up to {sink.latest}"
-        yield Finding(
+        yield a_warning(
             "CKPT141",
-            "warning",
             f"batch {committed} is committed, but the sink has {held}{_then(view, sink)}",
             committed,
             layout.SINK_LOG,
@@ -133,9 +131,8 @@ def holes(view: CheckpointView) -> Iterator[Finding]:
         return
     batch_id = sink.next_compaction(view.next_batch)
     now = batch_id == view.next_batch
-    yield Finding(
+    yield an_error(
         "CKPT142",
-        "error",
         f"the sink log does not have {_batches(sink.holes[0])}; batch {batch_id} compacts the log, and Spark "
         "stops at the missing entry",
         batch_id,
@@ -158,9 +155,8 @@ def another(view: CheckpointView) -> Iterator[Finding]:
     """CKPT143: the sink is not the one that was declared first."""
     if view.first_sink is not None:
         declared, memory = view.first_sink
-        yield Finding(
+        yield a_warning(
             "CKPT143",
-            "warning",
             f"the declared sink is not the sink that was declared before for this checkpoint, {declared}",
             None,
             None,

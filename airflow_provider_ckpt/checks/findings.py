@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Concatenate, Literal, ParamSpec
 
 from airflow_provider_ckpt.documents.as_document import Documented
 
 #: ``error``: a restart fails, loses data or ignores the deploy. ``warning``: it may. ``note``: worth knowing.
 Severity = Literal["error", "warning", "note"]
 
+Rest = ParamSpec("Rest")
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 
 
@@ -48,6 +49,19 @@ class Finding(Documented):
     def doc(self) -> Annotated[str, "command that explains the rule"]:
         """The command that explains the rule."""
         return f"ckpt explain {self.code}"
+
+
+def _of(
+    severity: Severity, make: Callable[Concatenate[str, Severity, Rest], Finding]
+) -> Callable[Concatenate[str, Rest], Finding]:
+    def finding(code: str, /, *rest: Rest.args, **named: Rest.kwargs) -> Finding:
+        return make(code, severity, *rest, **named)
+
+    return finding
+
+
+#: Findings of a severity: all arguments of :class:`Finding` but that one.
+an_error, a_warning, a_note = _of("error", Finding), _of("warning", Finding), _of("note", Finding)
 
 
 def worst_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
-from airflow_provider_ckpt.checks.findings import Finding
+from airflow_provider_ckpt.checks.findings import Finding, a_note, a_warning, an_error
 from airflow_provider_ckpt.checks.registry import rule
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.untrusted.spans import batches_text
@@ -16,9 +16,8 @@ def replaced(view: CheckpointView) -> Iterator[Finding]:
     """CKPT156: a version of a flow that Spark does not run any more."""
     around = view.surroundings
     if around is not None and around.replaced_by is not None:
-        yield Finding(
+        yield a_note(
             "CKPT156",
-            "note",
             f"this is version {around.flow.version} of {around.flow.called}, which version {around.newest} has "
             "replaced at a full refresh: Spark does not run it",
             hint=f"The version that runs is {around.replaced_by}. No change is made here.",
@@ -38,9 +37,8 @@ def two_flows(view: CheckpointView) -> Iterator[Finding]:
     both = f"the flows {flow.name} and {names} write to {flow.wrote}"
     shared = [other for other in around.neighbours if other.committed is not None and view.latest_committed is not None]
     if log is None or log.latest is None:
-        yield Finding(
+        yield a_warning(
             "CKPT157",
-            "warning",
             f"{both}: if it keeps files (Parquet, the format without another one, JSON, …), they share one log, and "
             "rows are lost in silence",
             hint="Name the sink to have it judged: ckpt gate --sink TYPE:URI. A table in the format of Delta or "
@@ -51,9 +49,8 @@ def two_flows(view: CheckpointView) -> Iterator[Finding]:
     if shared:
         last = min(view.latest_committed or 0, *(other.committed or 0 for other in shared))
         lost = f"; of {batches_text(0, last)}, which both have committed, the rows of one are not in the table"
-    yield Finding(
+    yield an_error(
         "CKPT157",
-        "error",
         f"{both}, and share the log of its files, {log.location}/{layout.SINK_LOG}, which takes each batch id "
         f"once{lost}",
         name=None,

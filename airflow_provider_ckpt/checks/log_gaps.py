@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
-from airflow_provider_ckpt.checks.findings import Finding
+from airflow_provider_ckpt.checks.findings import Finding, a_note, a_warning, an_error
 from airflow_provider_ckpt.checks.logs import entry_before, entry_of, newest_entry
 from airflow_provider_ckpt.checks.registry import rule
 from airflow_provider_ckpt.checks.remedies import Remedy, from_backup_or_before, or_salvage
@@ -23,9 +23,8 @@ def repeated_entry(view: CheckpointView) -> Iterator[Finding]:
     newest, before = newest_entry(view), entry_before(view)
     if newest is None or before is None or newest.encode() != before.encode() or stray_copy(view) is not None:
         return
-    yield Finding(
+    yield a_warning(
         "CKPT106",
-        "warning",
         f"offsets/{view.latest_planned} is a copy of the entry before it, so the input of batch "
         f"{view.latest_planned} is read again",
         view.latest_planned,
@@ -42,9 +41,8 @@ def missing_predecessor(view: CheckpointView) -> Iterator[Finding]:
         return
     before = view.predecessor(newest)
     if before is not None and before not in view.planned:
-        yield Finding(
+        yield an_error(
             "CKPT110",
-            "error",
             f"offsets/{before} is missing, and Spark needs it beside offsets/{newest}",
             newest,
             layout.offset_entry(before),
@@ -60,9 +58,8 @@ def gaps(view: CheckpointView) -> Iterator[Finding]:
     skipped = missing_spans(planned, planned[0], planned[-1]) if planned else ()
     if skipped:
         several = "es" if len(skipped) > 1 or skipped[0].count > 1 else ""
-        yield Finding(
+        yield a_note(
             "CKPT111",
-            "note",
             f"the offset log does not have batch{several} {spans_text(skipped)}",
             hint=_HINT_OF_GAPS if stray_copy(view) is None else "The stray copy of an entry makes the gap (CKPT146).",
         )
@@ -103,9 +100,8 @@ def stray_entry(view: CheckpointView) -> Iterator[Finding]:
     if number is None or of is None:
         return
     name, run = layout.offset_entry(number), view.in_flight is not None
-    yield Finding(
+    yield an_error(
         "CKPT146",
-        "error",
         f"{name} is a stray copy of offsets/{of}: it has the time of batch {of}, and offsets/{number - 1} is missing, "
         "which Spark reads beside it",
         number,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from airflow_provider_ckpt.checkpoint.spark_confs import CATALOGUE, SHUFFLE_PARTITIONS
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
-from airflow_provider_ckpt.checks.findings import Finding, Severity
+from airflow_provider_ckpt.checks.findings import Finding, Severity, a_warning, an_error
 from airflow_provider_ckpt.checks.registry import rule
 from airflow_provider_ckpt.checks.remedies import (
     Remedy,
@@ -90,9 +90,8 @@ def damaged_entries(view: CheckpointView) -> Iterator[Finding]:
                 continue
         yield damaged_entry(view, name, stops=name in read)
     if others > MOST_NAMED:
-        yield Finding(
+        yield a_warning(
             "CKPT102",
-            "warning",
             f"{others - MOST_NAMED:,} more log entries cannot be read, but a restart does not need them",
             **from_backup(view, "the checkpoint", otherwise="leave them: Spark deletes old entries"),
         )
@@ -128,18 +127,16 @@ def damaged_entry(view: CheckpointView, name: str, *, stops: bool) -> Finding:
 def missing_metadata(view: CheckpointView) -> Iterator[Finding]:
     """CKPT104: the query would get a new id, and idempotent sinks would not know it."""
     if layout.METADATA in view.folders:
-        yield Finding(
+        yield an_error(
             "CKPT104",
-            "error",
             "there is a directory where the file metadata with the query id should be",
             name=layout.METADATA,
             spark_error="FileNotFoundException",
             **from_backup(view, "the file", why="Move the directory out of the checkpoint."),
         )
     elif layout.METADATA not in view.objects and (view.planned or view.committed):
-        yield Finding(
+        yield an_error(
             "CKPT104",
-            "error",
             "the file metadata with the query id is missing",
             name=layout.METADATA,
             spark_error="STREAMING_CHECKPOINT_MISSING_METADATA_FILE",
@@ -168,9 +165,8 @@ def without_batch_metadata(view: CheckpointView) -> Iterator[Finding]:
 
 
 def _no_metadata(view: CheckpointView, batch_id: int, spark_error: str) -> Finding:
-    return Finding(
+    return an_error(
         "CKPT105",
-        "error",
         "the line with watermark and confs is empty",
         batch_id,
         layout.offset_entry(batch_id),
@@ -248,9 +244,8 @@ def ids_too_far_apart(view: CheckpointView, log: str) -> Iterator[Finding]:
     """CKPT115: Spark counts from the first entry of a log to the last."""
     batches = view.batches(log)
     if batches and batches[-1] - max(batches[0], 0) >= INT_MAX:
-        yield Finding(
+        yield an_error(
             "CKPT115",
-            "error",
             f"{log}/{batches[-1]} is more than {INT_MAX} batches after {log}/{batches[0]}, which is more than "
             "Spark can count",
             batches[-1],
@@ -266,9 +261,8 @@ def commits_ahead(view: CheckpointView) -> Iterator[Finding]:
     planned, committed = view.latest_planned, view.latest_committed
     if committed is None or (planned is not None and committed <= planned):
         return
-    yield Finding(
+    yield an_error(
         "CKPT112",
-        "error",
         f"batch {committed} is committed, but the newest offset entry is {'none' if planned is None else planned}",
         committed,
         layout.commit_entry(committed),
@@ -292,9 +286,8 @@ def commits_trail(view: CheckpointView) -> Iterator[Finding]:
         return  # that entry is none of a batch
     between = [batch for batch in view.planned if (-1 if committed is None else committed) < batch < planned]
     if between:
-        yield Finding(
+        yield a_warning(
             "CKPT113",
-            "warning",
             f"batches {between[0]} to {planned} are planned and not committed; Spark runs only batch {planned} again",
             planned,
             **back_before(view, between[0], why="If the sink holds the others, nothing is to be done."),
@@ -349,9 +342,8 @@ def files_in_the_way(view: CheckpointView) -> Iterator[Finding]:
         return
     for name in sorted(view.objects.keys() & {other.rpartition("/")[0] for other in view.objects}):
         if _WRITTEN_IN.fullmatch(name):
-            yield Finding(
+            yield an_error(
                 "CKPT115",
-                "error",
                 f"there is an object under the name of the directory {name}, which S3A takes for a file, so Spark "
                 "cannot write into the directory",
                 view.next_batch,
@@ -404,9 +396,8 @@ def unfinished_repartition(view: CheckpointView) -> Iterator[Finding]:
         at = batch_id if parse_int(new) is None else batch_id - 1
         yield _no_number(view, at, old if at < batch_id else new)
     elif parse_int(old) != parse_int(new):
-        yield Finding(
+        yield an_error(
             "CKPT119",
-            "error",
             f"batch {batch_id} repartitions the state from {old} to {new} and was not finished",
             batch_id,
             layout.offset_entry(batch_id),
@@ -416,9 +407,8 @@ def unfinished_repartition(view: CheckpointView) -> Iterator[Finding]:
 
 
 def _no_number(view: CheckpointView, batch_id: int, value: str) -> Finding:
-    return Finding(
+    return an_error(
         "CKPT116",
-        "error",
         f"{SHUFFLE_PARTITIONS} is not a number but {abbreviate(value)}",
         batch_id,
         layout.offset_entry(batch_id),

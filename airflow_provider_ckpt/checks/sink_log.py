@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
-from airflow_provider_ckpt.checks.findings import Finding
+from airflow_provider_ckpt.checks.findings import Finding, a_note, a_warning, an_error
 from airflow_provider_ckpt.checks.registry import rule
 from airflow_provider_ckpt.checks.remedies import complete_sink_log
 from airflow_provider_ckpt.codec import layout
@@ -23,9 +23,8 @@ def unreadable(view: CheckpointView) -> Iterator[Finding]:
         if isinstance(error, UnreadableError):
             yield _not_opened(name, error)
             continue
-        yield Finding(
+        yield an_error(
             "CKPT144",
-            "error",
             f"{name} of the sink cannot be read ({error.message}): every reader of the table stops there, and so does "
             f"batch {batch_id}, which compacts the log",
             batch_id,
@@ -38,9 +37,8 @@ def unreadable(view: CheckpointView) -> Iterator[Finding]:
 
 
 def _not_opened(name: str, error: UnreadableError) -> Finding:
-    return Finding(
+    return an_error(
         "CKPT144",
-        "error",
         f"{name} of the sink cannot be opened: {error.message}. Nothing of it is judged, and every reader of the table "
         "and the next compaction read it",
         name=name,
@@ -53,9 +51,8 @@ def _not_opened(name: str, error: UnreadableError) -> Finding:
 def repeated(view: CheckpointView) -> Iterator[Finding]:
     """CKPT145: two entries name one file, so one is a copy of the other and what it held is lost to readers."""
     for name, other in (view.sink.repeated if view.sink else {}).items():
-        yield Finding(
+        yield an_error(
             "CKPT145",
-            "error",
             f"{name} and {other} of the sink list the same file: one has the content of the other, so readers of "
             "the table miss the files that it listed before",
             None,
@@ -68,9 +65,8 @@ def repeated(view: CheckpointView) -> Iterator[Finding]:
 def changed(view: CheckpointView) -> Iterator[Finding]:
     """CKPT121: an entry of the sink's log that does not fit its checksum file."""
     for name in view.sink.stale if view.sink else ():
-        yield Finding(
+        yield a_warning(
             "CKPT121",
-            "warning",
             f"the checksum file does not match {name} of the sink: that file was changed without Hadoop, and "
             "readers of the table may miss a file that it listed",
             None,
@@ -87,9 +83,8 @@ def folders(view: CheckpointView) -> Iterator[Finding]:
         place = layout.parse(name)
         if isinstance(place, layout.SinkLogEntry) and place.batch_id >= view.next_batch:
             due = place.batch_id == view.next_batch and not place.compact
-            yield Finding(
+            yield an_error(
                 "CKPT115",
-                "error",
                 f"there is a directory where the sink writes the entry of batch {place.batch_id}, so the write fails",
                 place.batch_id,
                 name,
@@ -109,9 +104,8 @@ def orphaned_checksums(view: CheckpointView) -> Iterator[Finding]:
         entry = layout.parse(place.of)
         if isinstance(entry, layout.SinkLogEntry) and entry.batch_id >= view.next_batch:
             due = entry.batch_id == view.next_batch and not entry.compact
-            yield Finding(
+            yield an_error(
                 "CKPT120",
-                "error",
                 f"a checksum file without {place.of} in the log of the sink; batch {entry.batch_id} fails to write "
                 "that entry with 'Multiple streaming queries are concurrently using'",
                 entry.batch_id,
@@ -127,9 +121,8 @@ def partly_read(view: CheckpointView) -> Iterator[Finding]:
     unread = view.sink.unread if view.sink else ()
     if unread:
         more = f" and {len(unread) - 1} more" if len(unread) > 1 else ""
-        yield Finding(
+        yield a_note(
             "CKPT144",
-            "note",
             f"{unread[0]} of the sink{more} was not read, because the log is too large",
             None,
             unread[0],

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from airflow_provider_ckpt.checkpoint.source_log_files import file_log_offset, gaps_up_to, source_entries
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
-from airflow_provider_ckpt.checks.findings import Finding
+from airflow_provider_ckpt.checks.findings import Finding, a_warning, an_error
 from airflow_provider_ckpt.checks.logs import empty_line_error, entry_before, newest_entry
 from airflow_provider_ckpt.checks.registry import rule
 from airflow_provider_ckpt.checks.remedies import from_backup_or_before
@@ -48,9 +48,8 @@ def void_offsets(view: CheckpointView) -> Iterator[Finding]:
             if in_flight
             else "source is read again from the offset before that one, so what it gave to this batch is written twice"
         )
-        yield Finding(
+        yield an_error(
             "CKPT125",
-            "error",
             f"source {source_id} has no offset in the newest entry: the {then}",
             view.latest_planned,
             name,
@@ -69,9 +68,8 @@ def kinesis_goes_back(view: CheckpointView) -> Iterator[Finding]:
             continue
         in_flight = view.in_flight is not None
         goes_on = "stops there" if in_flight else "reads what it has kept under that number for another batch"
-        yield Finding(
+        yield an_error(
             "CKPT109",
-            "error",
             f"the Kinesis source {source_id} has its batch {now} after its batch {then}: the source {goes_on}",
             view.latest_planned,
             layout.offset_entry(view.latest_planned or 0),
@@ -129,9 +127,8 @@ def unreadable_log(view: CheckpointView, source_id: str) -> Iterator[Finding]:
 
 def _goes_back(view: CheckpointView, source_id: str, now: int, earlier: int | None) -> Iterator[Finding]:
     if earlier is not None and now < earlier:
-        yield Finding(
+        yield an_error(
             "CKPT126",
-            "error",
             f"the offset of source {source_id} goes back from log entry {earlier} to {now}",
             view.latest_planned,
             layout.offset_entry(view.latest_planned or 0),
@@ -148,9 +145,8 @@ def _log_of_source(view: CheckpointView, source_id: str, log_offset: int, earlie
         yield from _entry_of_source(view, source_id, entry, name)
     holes = gaps_up_to(entries, end)
     if holes:
-        yield Finding(
+        yield an_error(
             "CKPT124",
-            "error",
             f"the log of source {source_id} does not have the entries {spans_text(holes)}",
             view.latest_planned,
             f"{layout.SOURCES}/{source_id}/{holes[0].first}",
@@ -165,9 +161,8 @@ def _log_of_source(view: CheckpointView, source_id: str, log_offset: int, earlie
 
 def _stray_entry(view: CheckpointView, source_id: str, end: int, ahead: Sequence[Span], log_offset: int) -> Finding:
     """CKPT124: the next batch reads all entries from the offset on, up to the newest one."""
-    return Finding(
+    return an_error(
         "CKPT124",
-        "error",
         f"the log of source {source_id} has the entry {end} and not the entries {spans_text(ahead)} before it, and no "
         f"batch has read further than entry {log_offset}: the next new batch stops there",
         view.latest_planned,
@@ -191,9 +186,8 @@ def _ends_early(view: CheckpointView, source_id: str, end: int, log_offset: int,
             "; the newest batch read nothing, so Spark starts, lists the directory again and writes all files into "
             f"entry {log_offset}, which counts as read: these files, new ones too, are never read"
         )
-    return Finding(
+    return an_error(
         "CKPT123",
-        "error",
         f"source {source_id} has read up to log entry {log_offset}, but its log ends at {_end_text(end)}{consequence}",
         view.latest_planned,
         f"{layout.SOURCES}/{source_id}/{log_offset}",
@@ -230,9 +224,8 @@ def _entry_of_source(
         elif entry.compact and len(named) <= entry.entry_id:
             yield _partial_entry(view, source_id, name, min(set(range(len(named) + 1)) - named))
     elif read is not None:
-        yield Finding(
+        yield an_error(
             "CKPT102",
-            "error",
             f"the log of file source {source_id} has a file that is not an entry of such a log",
             None,
             name,
@@ -254,9 +247,8 @@ def _other_entry(
     view: CheckpointView, source_id: str, entry: layout.SourceLogEntry, name: str, says: int | None
 ) -> Finding:
     what = "names no file" if says is None else f"says that it is the entry {says}"
-    return Finding(
+    return an_error(
         "CKPT127",
-        "error",
         f"{name} {what}: Spark forgets that the files of entry {entry.entry_id} of source {source_id} were read, and "
         "reads them again",
         view.latest_planned,
@@ -267,9 +259,8 @@ def _other_entry(
 
 def _partial_entry(view: CheckpointView, source_id: str, name: str, lacking: int) -> Finding:
     """A compacted entry has the files of every entry before it, and none is written without a file."""
-    return Finding(
+    return an_error(
         "CKPT127",
-        "error",
         f"{name} names no file of entry {lacking}: Spark forgets that the files of that entry of source {source_id} "
         "were read, and reads them again",
         view.latest_planned,
@@ -283,9 +274,8 @@ def inputs_of_batch_in_flight(view: CheckpointView) -> Iterator[Finding]:
     """CKPT128: input files of the batch in flight are gone."""
     if view.gone_inputs:
         count = len(view.gone_inputs)
-        yield Finding(
+        yield an_error(
             "CKPT128",
-            "error",
             f"batch {view.in_flight} runs again without {count} of its input files, which no longer exist: their rows "
             f"are lost; the first is {view.gone_inputs[0]}",
             view.in_flight,
@@ -311,9 +301,8 @@ def inputs_from_the_future(view: CheckpointView) -> Iterator[Finding]:
 
 
 def _from_the_future(view: CheckpointView, source_id: str, name: str, file: FileEntry) -> Finding:
-    return Finding(
+    return a_warning(
         "CKPT129",
-        "warning",
         f"source {source_id} has read {abbreviate(file.path)}, which is dated {time_text(file.timestamp_ms)}: Spark "
         "ignores files that are older than it by more than maxFileAge (7 days, unless it is set), so new files are not "
         "read, and there is no error",
@@ -336,9 +325,8 @@ def log_folders(view: CheckpointView) -> Iterator[Finding]:
         end = max((entry.entry_id for entry in source_entries(view, place.source_id)), default=-1)
         if place.entry_id > end:
             due = place.entry_id == end + 1 and view.in_flight is None
-            yield Finding(
+            yield an_error(
                 "CKPT115",
-                "error",
                 f"there is a directory where Spark writes entry {place.entry_id} of the log of source "
                 f"{place.source_id}, so the write fails",
                 None,
@@ -371,11 +359,11 @@ def _unreadable(view: CheckpointView, name: str) -> Finding:
     if isinstance(error, EmptyLineError):
         return empty_line_error(view, name, error, stops=True)
     if isinstance(error, TooLargeError):
-        return Finding(code, "warning", error.message, None, name, "ckpt does not know the format of the file.")
+        return a_warning(code, error.message, None, name, "ckpt does not know the format of the file.")
     remedy = from_backup_or_before(view, "the file", None)
     # the byte before the initial offset of Kafka
     spark_error = _error_of_other(error.head) if error.head.startswith(b"\0") else error.spark_error
-    return Finding(code, "error", error.message, None, name, spark_error=spark_error, **remedy)
+    return an_error(code, error.message, None, name, spark_error=spark_error, **remedy)
 
 
 @rule("CKPT120")
@@ -393,9 +381,8 @@ def orphaned_checksums(view: CheckpointView) -> Iterator[Finding]:
         if not isinstance(main, layout.SourceLogEntry) or main.entry_id <= ends.get(main.source_id, main.entry_id):
             continue
         due = main.entry_id == ends[main.source_id] + 1 and not main.compact and view.in_flight is None
-        yield Finding(
+        yield an_error(
             "CKPT120",
-            "error",
             f"there is a checksum file without its file {place.of}; Spark then fails to write {place.of} with "
             "'Multiple streaming queries are concurrently using'",
             None,

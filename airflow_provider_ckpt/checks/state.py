@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from airflow_provider_ckpt.checkpoint.operator_files import NOT_OPENED, OTHER_PLACE, OTHER_STORE
 from airflow_provider_ckpt.checkpoint.view import CheckpointView, newest_before
-from airflow_provider_ckpt.checks.findings import Finding, Severity
+from airflow_provider_ckpt.checks.findings import Finding, Severity, a_warning, an_error
 from airflow_provider_ckpt.checks.logs import newest_commit, newest_entry
 from airflow_provider_ckpt.checks.registry import rule
 from airflow_provider_ckpt.checks.remedies import (
@@ -37,9 +37,8 @@ NOT_VERIFIED = ", which Spark does not verify"
 def state_without_log(view: CheckpointView) -> Iterator[Finding]:
     """CKPT131: Spark refuses to begin with batch 0 over state."""
     if view.stateful and not view.planned:
-        yield Finding(
+        yield an_error(
             "CKPT131",
-            "error",
             "there is state, but the offset log is empty",
             name=layout.STATE,
             spark_error="STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY",
@@ -109,9 +108,8 @@ def ids_of_rerun(view: CheckpointView) -> Iterator[Finding]:
         return
     before = view.in_flight - 1
     if view.latest_committed < before and before in view.planned:
-        yield Finding(
+        yield an_error(
             "CKPT133",
-            "error",
             f"batch {view.in_flight} will run again on the state of batch {before}, which is not committed",
             before,
             layout.commit_entry(before),
@@ -123,9 +121,8 @@ def ids_of_rerun(view: CheckpointView) -> Iterator[Finding]:
 def _no_commit_at_all(view: CheckpointView) -> Iterator[Finding]:
     """A later batch than the first one runs on state whose ids were in a commit that is gone."""
     if view.latest_committed is None and view.in_flight and has_state_ids(view):
-        yield Finding(
+        yield an_error(
             "CKPT133",
-            "error",
             f"the state files have unique ids, and batch {view.in_flight} has no commit entry that says which of "
             "them are valid",
             view.in_flight,
@@ -150,9 +147,8 @@ def commit_without_ids(view: CheckpointView) -> Iterator[Finding]:
     """CKPT133: state checkpoint format 2, and a newest commit that does not say which files are valid."""
     commit = newest_commit(view)
     if commit is not None and not commit.state_unique_ids and view.stateful and has_state_ids(view):
-        yield Finding(
+        yield an_error(
             "CKPT133",
-            "error",
             "the state files have unique ids, but the newest commit entry does not say which of them are valid",
             view.latest_committed,
             layout.commit_entry(view.latest_committed or 0),
@@ -179,9 +175,8 @@ def incomplete_chain(view: CheckpointView) -> Iterator[Finding]:
     for (code, _), files in damages.items():  # what lacks for one restart is one damage, with one remedy
         name, reason = files[0]
         also = _also(view, reason, files[1:])
-        yield Finding(
+        yield an_error(
             code,
-            "error",
             f"{_shown(view, name)} is {reason or 'missing'}{also}, and {needs}",
             before,
             name,
@@ -227,9 +222,8 @@ def damaged_operator_metadata(view: CheckpointView) -> Iterator[Finding]:
     for name, error in view.damaged.items():
         is_told = name in needed or isinstance(error, UnreadableError)
         if isinstance(layout.parse(name), layout.OperatorMetadataFile) and not is_told:
-            yield Finding(
+            yield a_warning(
                 "CKPT102",
-                "warning",
                 f"{error.message}; Spark does not read this file, but ckpt needs it to judge the state",
                 name=name,
                 **from_backup(view, "it"),
@@ -247,9 +241,8 @@ def unfinished_state(view: CheckpointView) -> Iterator[Finding]:
     """CKPT137: a state file of the batch in flight that is broken, which stays when the sink skips the batch."""
     for problem in view.unfinished:
         name, _, reason = problem.partition(": ")
-        yield Finding(
+        yield an_error(
             "CKPT137",
-            "error",
             f"{name} is {reason}; if the sink already has batch {view.in_flight}, Spark does not compute it "
             "again, and the batch after it stops at this file",
             view.in_flight,
@@ -276,9 +269,8 @@ def state_ahead(view: CheckpointView) -> Iterator[Finding]:
             if place.version > view.latest_planned + 1 and (ahead is None or place.version > ahead.version):
                 ahead = place
     if ahead is not None and mixed:
-        yield Finding(
+        yield a_warning(
             "CKPT138",
-            "warning",
             f"there is state of batch {ahead.version - 1}, but the newest batch of the offset log is "
             f"{view.latest_planned}: if batch {view.latest_planned + 1} reads other rows this time, Spark mixes "
             "old and new state",
@@ -305,9 +297,8 @@ def repaired_snapshot(view: CheckpointView) -> Iterator[Finding]:
         if name in missing:
             continue
         made_up = "Spark 4.1 and later uses older files instead, earlier versions stop"
-        yield Finding(
+        yield a_warning(
             "CKPT134",
-            "warning",
             f"{name} is {reason or 'missing'}; "
             + ("older files cannot replace it" if _store_of(name) in lost else made_up),
             view.latest_committed,
@@ -327,9 +318,8 @@ def unknown_partitions(view: CheckpointView) -> Iterator[Finding]:
     """CKPT135: nothing shows whether partitions are lost, or never were."""
     for problem in view.unjudged:
         place, _, reason = problem.partition(": ")
-        yield Finding(
+        yield a_warning(
             "CKPT135",
-            "warning",
             f"{place}: {reason}",
             view.latest_committed,
             place,
@@ -395,9 +385,8 @@ def folders(view: CheckpointView) -> Iterator[Finding]:
     for name in view.folders:
         place = layout.parse(name)
         if isinstance(place, layout.StateSchemaFile):
-            yield Finding(
+            yield an_error(
                 "CKPT115",
-                "error",
                 "there is a directory where a state schema should be",
                 None,
                 name,
@@ -408,9 +397,8 @@ def folders(view: CheckpointView) -> Iterator[Finding]:
             continue
         snapshot = place.kind == "snapshot" and place.version <= loaded
         if snapshot or place.version > view.next_batch:
-            yield Finding(
+            yield an_error(
                 "CKPT115",
-                "error",
                 f"there is a directory where a state file of version {place.version} belongs"
                 + (", and Spark takes it for a snapshot" if snapshot else ""),
                 None,

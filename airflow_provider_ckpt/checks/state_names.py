@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from airflow_provider_ckpt.checkpoint.spark_confs import STATE_PROVIDER
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
-from airflow_provider_ckpt.checks.findings import Finding
+from airflow_provider_ckpt.checks.findings import Finding, an_error
 from airflow_provider_ckpt.checks.logs import newest_commit, newest_entry
 from airflow_provider_ckpt.checks.registry import rule
 from airflow_provider_ckpt.checks.remedies import from_backup, from_backup_or_before
@@ -36,9 +36,8 @@ def names_of_no_version(view: CheckpointView) -> Iterator[Finding]:
         )
     )
     for name in dict.fromkeys(of_no_version):
-        yield Finding(
+        yield an_error(
             "CKPT108",
-            "error",
             f"{name} is no version of the state, and its name ends as that of one: Spark stops at such a name when it "
             "searches for a version to begin with",
             view.latest_planned,
@@ -94,9 +93,8 @@ def ids_of_fewer_partitions(view: CheckpointView) -> Iterator[Finding]:
             written[operator_id] = max(written.get(operator_id, 0), place.store_id.partition + 1)
     for operator_id, named in commit.state_unique_ids.items():
         if len(named) < written.get(operator_id, 0):
-            yield Finding(
+            yield an_error(
                 "CKPT133",
-                "error",
                 f"{written[operator_id]} partitions of operator {operator_id} wrote state in batch {newest}, and the "
                 f"commit names the state files of {len(named)}",
                 newest,
@@ -114,9 +112,8 @@ def metadata_of_another(view: CheckpointView) -> Iterator[Finding]:
         if not isinstance(entry, OperatorStateMetadata) or not isinstance(place, layout.OperatorMetadataFile):
             continue
         if entry.operator_id != place.operator_id:
-            yield Finding(
+            yield an_error(
                 "CKPT230",
-                "error",
                 f"{name} says that it is of operator {entry.operator_id}: where the state was moved with it, Spark "
                 "takes the state of one operator for that of another, or stops at its schema",
                 None,

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
-from airflow_provider_ckpt.checks.findings import Finding
+from airflow_provider_ckpt.checks.findings import Finding, a_warning
 from airflow_provider_ckpt.checks.logs import entry_before, newest_commit, newest_entry
 from airflow_provider_ckpt.checks.registry import rule
 from airflow_provider_ckpt.checks.remedies import from_backup, from_backup_or_before
@@ -32,9 +32,8 @@ def watermark_goes_back(view: CheckpointView) -> Iterator[Finding]:
         seen.append((f"commits/{view.latest_committed}", commit.next_batch_watermark_ms))
     for (_, earlier), (name, later) in pairwise(seen):
         if later < earlier:
-            yield Finding(
+            yield a_warning(
                 "CKPT118",
-                "warning",
                 f"the watermark goes back from {earlier} to {later} ms",
                 view.latest_planned,
                 name if "/" in name else None,
@@ -74,9 +73,8 @@ def _ahead(view: CheckpointView, least_ms: int) -> Iterator[Finding]:
     ahead_ms = watermark_ms - newest.metadata.batch_timestamp_ms
     if ahead_ms <= least_ms:
         return
-    yield Finding(
+    yield a_warning(
         "CKPT147",
-        "warning",
         f"the watermark in {name} is {time_text(watermark_ms)}, {ahead_ms // _DAY_MS:,} days after the time of its "
         "batch: a stateful operator drops every row that is older than this watermark, without an error",
         view.latest_planned,

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterator
 
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
-from airflow_provider_ckpt.checks.findings import Finding
+from airflow_provider_ckpt.checks.findings import Finding, a_note, a_warning
 from airflow_provider_ckpt.checks.logs import entry_before, newest_entry
 from airflow_provider_ckpt.checks.registry import rule
 from airflow_provider_ckpt.codec import layout
@@ -24,9 +24,8 @@ def two_writers(view: CheckpointView) -> Iterator[Finding]:
     if newest and before and newest.metadata and before.metadata and view.latest_planned is not None:
         earlier, later = before.metadata.batch_timestamp_ms, newest.metadata.batch_timestamp_ms
         if 0 < later < earlier:
-            yield Finding(
+            yield a_warning(
                 "CKPT150",
-                "warning",
                 f"batch {view.latest_planned} has a time {earlier - later} ms before that of the batch before it",
                 view.latest_planned,
                 layout.offset_entry(view.latest_planned),
@@ -42,9 +41,8 @@ def two_writers(view: CheckpointView) -> Iterator[Finding]:
             temporary[entry] = temporary.get(entry, 0) + 1
     for entry, count in temporary.items():
         if count > 1:
-            yield Finding(
+            yield a_warning(
                 "CKPT150",
-                "warning",
                 f"{count} writers have left temporary files of {entry}",
                 name=entry,
                 hint="Two queries may share the checkpoint. Make sure that only one query runs; a fence stops one that "
@@ -59,9 +57,8 @@ def fenced(view: CheckpointView) -> Iterator[Finding]:
     newest, batch_id = newest_entry(view), view.in_flight
     if batch_id is None or newest is None or newest.metadata is None or not newest.metadata.fence:
         return
-    yield Finding(
+    yield a_note(
         "CKPT151",
-        "note",
         f"the checkpoint is fenced behind batch {batch_id - 1}: a query that was there stops at its next batch",
         batch_id,
         layout.offset_entry(batch_id),

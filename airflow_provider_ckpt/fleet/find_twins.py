@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from airflow_provider_ckpt.checkpoint.view import batch_ids
-from airflow_provider_ckpt.checks.findings import Finding, worst_first
+from airflow_provider_ckpt.checks.findings import Finding, a_note, worst_first
 from airflow_provider_ckpt.codec import layout, offset_log
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.fleet.row import FleetRow
@@ -134,7 +134,7 @@ def finding_of(twin: Twin, other: FleetRow, *, is_leader: bool) -> Finding:
     same = f"{other.location} has the same query id"
     if twin.relation == "rests":
         what = f"{same}{_rests(twin, is_leader=is_leader)}"
-        return Finding("CKPT159", "note", what, hint=f"Do not start both on one table. {_HINT}")
+        return a_note("CKPT159", what, hint=f"Do not start both on one table. {_HINT}")
     table = ", and writes to the same table" if twin.one_table else ""
     what = (
         f"{same}{table}, and both have run since one was copied: their newest batches are not in each other's log"

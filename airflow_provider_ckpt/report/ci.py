@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 
 from airflow_provider_ckpt import __version__
 from airflow_provider_ckpt.checks.baseline import fingerprint
-from airflow_provider_ckpt.checks.findings import Finding
+from airflow_provider_ckpt.checks.findings import Finding, a_note
 from airflow_provider_ckpt.checks.registry import RULES
 from airflow_provider_ckpt.checks.rule_pages import text_of
 from airflow_provider_ckpt.documents import FORMAT_VERSION
@@ -269,7 +269,7 @@ def _rule(code: str) -> dict[str, Any]:
     return {
         "id": code,
         "shortDescription": {"text": RULES[code]},
-        "help": {"text": f"{text} ({Finding(code, 'note', '').doc})", "markdown": text},
+        "help": {"text": f"{text} ({a_note(code, '').doc})", "markdown": text},
     }
 
 

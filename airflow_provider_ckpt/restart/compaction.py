@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from airflow_provider_ckpt.checkpoint.compaction import COMPACT_INTERVAL, Misnamed, misnamed
 from airflow_provider_ckpt.checkpoint.source_log_files import file_log_offset, source_entries
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
-from airflow_provider_ckpt.checks.findings import Finding
+from airflow_provider_ckpt.checks.findings import Finding, an_error
 from airflow_provider_ckpt.checks.logs import newest_entry
 from airflow_provider_ckpt.checks.sources import FILE
 from airflow_provider_ckpt.codec import layout
@@ -60,9 +60,8 @@ def sink_log(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
 
 def _finding(what: str, name: str, wrong: Misnamed, conf: str, batch_id: int | None, error: str | None) -> Finding:
     has = str(wrong.entry_id) if wrong.wanted.endswith(layout.COMPACT) else f"{wrong.entry_id}{layout.COMPACT}"
-    return Finding(
+    return an_error(
         "CKPT241",
-        "error",
         f"{what}: with the compaction interval {wrong.interval} it reads {name}, and the log has {has}",
         batch_id,
         name,
@@ -81,9 +80,8 @@ def _interval(deploy: DeploySpec, conf: str) -> int | None:
 
 
 def _no_interval(deploy: DeploySpec, conf: str) -> Finding:
-    return Finding(
+    return an_error(
         "CKPT241",
-        "error",
         f"{conf} = {deploy.confs[conf]} is no interval: Spark takes whole numbers from 1 to {INT_MAX}",
         hint=f"Deploy with the {conf} that the log was written with.",
     )

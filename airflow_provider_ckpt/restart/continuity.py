@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from airflow_provider_ckpt.checkpoint.contents import listed_shortly
 from airflow_provider_ckpt.checkpoint.progress import source_kind
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
-from airflow_provider_ckpt.checks.findings import Finding, Severity, worst_first
+from airflow_provider_ckpt.checks.findings import Finding, Severity, a_warning, an_error, worst_first
 from airflow_provider_ckpt.checks.remedies import RESTORE_COMMAND
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.jvm_text import abbreviate
@@ -100,9 +100,8 @@ def continuity(bookmark: Bookmark, view: CheckpointView, source_types: Mapping[s
 def _query_id(bookmark: Bookmark, view: CheckpointView) -> Iterator[Finding]:
     """CKPT301: sinks that know a query by its id take it for another one."""
     if bookmark.query_id is not None and view.query_id != bookmark.query_id:
-        yield Finding(
+        yield an_error(
             "CKPT301",
-            "error",
             f"the query id was {bookmark.query_id} and is now {view.query_id or 'missing'}",
             name=layout.METADATA,
             hint="Restore the file metadata from a backup before the query runs again.",
@@ -119,17 +118,13 @@ def _history(bookmark: Bookmark, view: CheckpointView) -> Iterator[Finding]:
     if view.latest_committed is None or view.latest_committed < last:
         newest = "none" if view.latest_committed is None else view.latest_committed
         message = f"batch {last} was committed, but the newest committed batch is now {newest}"
-        yield Finding(
-            "CKPT302",
-            "error",
-            message,
-            last,
-            hint="If the query was rolled back to an earlier batch, take a new bookmark.",
+        yield an_error(
+            "CKPT302", message, last, hint="If the query was rolled back to an earlier batch, take a new bookmark."
         )
     elif last not in view.planned:
         yield _missing(last, view, name)
     elif rewritten := _rewritten(bookmark, view.offset_seq(last)):
-        yield Finding("CKPT302", "error", rewritten, last, name, "Else find out who has written to the checkpoint.")
+        yield an_error("CKPT302", rewritten, last, name, "Else find out who has written to the checkpoint.")
 
 
 def _rewritten(bookmark: Bookmark, entry: OffsetSeq) -> str | None:
@@ -150,10 +145,9 @@ def _watermark(watermark_ms: int | None) -> str:
 
 def _missing(last: int, view: CheckpointView, name: str) -> Finding:
     if view.planned and view.planned[0] < last:
-        return Finding("CKPT302", "error", f"the offset entry of batch {last} was removed", last, name)
-    return Finding(
+        return an_error("CKPT302", f"the offset entry of batch {last} was removed", last, name)
+    return a_warning(
         "CKPT302",
-        "warning",
         f"Spark has purged the entry of batch {last}, so it cannot be checked that the next batch continued from there",
         last,
         name,
@@ -169,9 +163,8 @@ def _batch_in_flight(bookmark: Bookmark, view: CheckpointView) -> Iterator[Findi
         return
     offsets = offsets_of(view.offset_seq(batch_id))
     if offsets != dict(bookmark.in_flight_offsets):
-        yield Finding(
+        yield a_warning(
             "CKPT302",
-            "warning",
             f"batch {batch_id} was in flight up to {_shown(bookmark.in_flight_offsets)}, and was planned again up "
             f"to {_shown(offsets)}",
             batch_id,
@@ -275,9 +268,8 @@ def _never_committed(bookmark: Bookmark, view: CheckpointView) -> Iterator[Findi
     newest = max(committed, default=-1)
     for batch_id in view.planned:
         if max(bookmark.next_batch, min(committed, default=0)) <= batch_id < newest and batch_id not in committed:
-            yield Finding(
+            yield an_error(
                 "CKPT304",
-                "error",
                 f"batch {batch_id} was planned and never committed, but the later batch {newest} was",
                 batch_id,
                 layout.commit_entry(batch_id),

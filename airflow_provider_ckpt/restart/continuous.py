@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
-from airflow_provider_ckpt.checks.findings import Finding
+from airflow_provider_ckpt.checks.findings import Finding, an_error
 from airflow_provider_ckpt.query.deploy import DeploySpec
 from airflow_provider_ckpt.query.sink import SINKS_OF_BATCHES
 
@@ -19,8 +19,8 @@ def trigger(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
         return
     if deploy.sink is not None and deploy.sink.said.lower() in SINKS_OF_BATCHES:
         what = f"the sink {deploy.sink.said} has no continuous processing"
-        yield Finding("CKPT233", "error", what, hint=_KEEP, spark_error="IllegalStateException")
+        yield an_error("CKPT233", what, hint=_KEEP, spark_error="IllegalStateException")
     for name, source_type in (deploy.source_kinds or {}).items():
         if source_type == "file":
             what = f"source {name} is of the type file, which has no continuous processing"
-            yield Finding("CKPT233", "error", what, hint=_KEEP)
+            yield an_error("CKPT233", what, hint=_KEEP)

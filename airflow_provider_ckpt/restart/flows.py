@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from airflow_provider_ckpt.checkpoint.flows import Surroundings
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks import flows
-from airflow_provider_ckpt.checks.findings import Finding
+from airflow_provider_ckpt.checks.findings import Finding, a_warning, an_error
 from airflow_provider_ckpt.checks.registry import checks_of
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.query.deploy import DeploySpec
@@ -18,9 +18,8 @@ def version(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
     """CKPT206: Spark starts the highest version of a flow, and no other one."""
     around = view.surroundings
     if around is not None and around.replaced_by is not None:
-        yield Finding(
+        yield an_error(
             "CKPT206",
-            "error",
             f"Spark starts version {around.newest} of {around.flow.called}, and not this one, version "
             f"{around.flow.version}",
             hint=f"Give the version that runs: {around.replaced_by}.",
@@ -40,9 +39,8 @@ def first_start(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
     around = view.surroundings
     log = view.sink or (around.log if around is not None else None)
     if log is not None and log.latest is not None:
-        yield Finding(
+        yield an_error(
             "CKPT207",
-            "error",
             f"there is no checkpoint yet, so Spark begins with batch 0, and {log.location} has batches up to "
             f"{log.latest} of another query: the rows of {batches_text(0, log.latest)} are dropped{_by_whom(around)}",
             0,
@@ -51,9 +49,8 @@ def first_start(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
             "which empties it; or write to a new table or directory.",
         )
     elif log is None and around is not None and around.neighbours and not around.is_delta and not deploy.sink:
-        yield Finding(
+        yield a_warning(
             "CKPT207",
-            "warning",
             f"there is no checkpoint yet, so Spark begins with batch 0{_by_whom(around)}: if the table keeps files, "
             "its log drops every batch that it has, and their rows are lost",
             0,

@@ -15,7 +15,7 @@ from airflow_provider_ckpt.checkpoint.spark_confs import (
     state_partitions,
 )
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
-from airflow_provider_ckpt.checks.findings import Finding, worst_first
+from airflow_provider_ckpt.checks.findings import Finding, a_note, an_error, worst_first
 from airflow_provider_ckpt.checks.logs import entry_before, newest_commit, newest_entry
 from airflow_provider_ckpt.checks.no_data import why_waiting
 from airflow_provider_ckpt.checks.remedies import Remedy, repartition
@@ -207,9 +207,8 @@ def _conf_finding(conf: ConfOutcome, view: CheckpointView, deploy: DeploySpec) -
         return None
     batch_id = view.latest_planned
     if conf.session_key == STATE_PARTITIONS and not view.stateful and STATE_PARTITIONS not in deploy.confs:
-        return Finding(
+        return a_note(
             "CKPT203",
-            "note",
             f"{SHUFFLE_PARTITIONS} = {conf.deploy_value} will be used for shuffles; the value {conf.log_value} of "
             "the offset log applies only to state, and the query has none",
             batch_id,
@@ -220,9 +219,8 @@ def _conf_finding(conf: ConfOutcome, view: CheckpointView, deploy: DeploySpec) -
         else "the offset log has no value, and Spark then uses the behaviour from before the conf existed"
     )
     verb = "search for" if conf.effective in classes_to_find(view, deploy) else "really use"
-    return Finding(
+    return an_error(
         "CKPT201",
-        "error",
         f"{conf.key} = {conf.deploy_value} will be ignored: Spark will {verb} {conf.effective}, because {reason}",
         batch_id,
         **_remedy(conf, view, deploy),

@@ -9,7 +9,7 @@ from airflow_provider_ckpt.checkpoint.spark_confs import CATALOGUE, SHUFFLE_PART
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks import access, checksums, log_gaps, logs, sources, state, watermarks, writers
 from airflow_provider_ckpt.checks.confs import refused_confs
-from airflow_provider_ckpt.checks.findings import Finding
+from airflow_provider_ckpt.checks.findings import Finding, a_note, a_warning, an_error
 from airflow_provider_ckpt.checks.logs import entry_before, newest_commit, newest_entry
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.commit_log import CommitMetadata
@@ -53,9 +53,8 @@ def newest_offsets(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding
     yield from _damaged(view, layout.offset_entry(view.latest_planned))
     entry = newest_entry(view)
     if entry is not None and entry.version >= 2 and deploy.spark_version < _OFFSET_LOG_2_SINCE:
-        yield Finding(
+        yield an_error(
             "CKPT220",
-            "error",
             f"the offset log has version {entry.version}, but Spark {_text(deploy.spark_version)} reads only version 1",
             view.latest_planned,
             layout.offset_entry(view.latest_planned),
@@ -82,9 +81,8 @@ def newest_commits(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding
         return
     known = 1 if deploy.spark_version < _COMMIT_LOG_2_SINCE else 2 if deploy.spark_version < _COMMIT_LOG_3_SINCE else 3
     if commit.version > known:
-        yield Finding(
+        yield an_error(
             "CKPT221",
-            "error",
             f"the commit log has version {commit.version}, but Spark {_text(deploy.spark_version)} reads only "
             f"versions up to {known}",
             view.latest_committed,
@@ -98,9 +96,8 @@ def _exact_version(commit: CommitMetadata, view: CheckpointView, deploy: DeployS
     """Spark 4.0 and 4.1 read the one version that the session's state checkpoint format asks for."""
     wanted = deploy.confs.get(STATE_FORMAT, "1")
     if str(commit.version) != wanted:
-        yield Finding(
+        yield an_error(
             "CKPT221",
-            "error",
             f"the commit log has version {commit.version}, but Spark {_text(deploy.spark_version)} with "
             f"{STATE_FORMAT} = {wanted} reads only version {wanted}",
             view.latest_committed,
@@ -200,9 +197,8 @@ def shuffle_partitions_missing(view: CheckpointView) -> Iterator[Finding]:
     entry = newest_entry(view)
     if entry is None or entry.version < 2 or entry.metadata is None or SHUFFLE_PARTITIONS in entry.metadata.conf:
         return
-    yield Finding(
+    yield a_warning(
         "CKPT117",
-        "warning",
         f"offsets/{view.latest_planned} has no {SHUFFLE_PARTITIONS}, so Spark does not know how many partitions "
         "the state has (SPARK-59662)",
         view.latest_planned,
@@ -222,9 +218,8 @@ def _other_spark(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
     ]
     if absent:
         values = ", ".join(f"{conf.key} = {conf.when_absent}" for conf in absent)
-        yield Finding(
+        yield a_note(
             "CKPT202",
-            "note",
             f"an earlier Spark wrote the log; as long as this checkpoint is used, Spark will use {values}",
             newest,
             layout.offset_entry(newest),
@@ -233,9 +228,8 @@ def _other_spark(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
         )
     later = sorted({conf.key for conf in CATALOGUE} & logged - known.keys())
     if later:
-        yield Finding(
+        yield a_warning(
             "CKPT224",
-            "warning",
             f"a later Spark than {_text(deploy.spark_version)} wrote the log; it has the confs {', '.join(later)}",
             newest,
             layout.offset_entry(newest),

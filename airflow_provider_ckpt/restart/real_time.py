@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
-from airflow_provider_ckpt.checks.findings import Finding
+from airflow_provider_ckpt.checks.findings import Finding, a_warning, an_error
 from airflow_provider_ckpt.checks.logs import newest_commit
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.state_metadata import REAL_TIME_AGGREGATION
@@ -51,9 +51,8 @@ def sink(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
     kind = deploy.sink.said if deploy.sink is not None else ""
     if deploy.trigger != REAL_TIME or deploy.spark_version < _KNOWN_SINCE or kind.lower() not in SINKS_OF_BATCHES:
         return
-    yield Finding(
+    yield an_error(
         "CKPT232",
-        "error",
         f"real-time mode does not support the sink {kind}",
         hint="Keep the trigger that the query has, or write to Kafka or with foreach.",
         spark_error=_NO_SINK,
@@ -65,9 +64,8 @@ def limits(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
     if deploy.spark_version < _KNOWN_SINCE:
         return
     for option in refused_options(deploy):
-        yield Finding(
+        yield an_error(
             "CKPT232",
-            "error",
             f"real-time mode does not support the option {option} of a Kafka source",
             hint="Leave it out, or keep the trigger that the query has.",
             spark_error="UnsupportedOperationException",
@@ -97,9 +95,8 @@ def _format_1(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
     if newest is None or commit is None:
         return  # a new query, or a commit that cannot be read, which is said elsewhere
     if commit.version != 2 and not commit.state_unique_ids:
-        yield Finding(
+        yield an_error(
             "CKPT232",
-            "error",
             "real-time mode needs state checkpoint format 2, and the checkpoint has format 1",
             newest,
             layout.commit_entry(newest),
@@ -113,9 +110,8 @@ def _repeats(view: CheckpointView, newest: int) -> Finding:
         message = f"in real-time mode the log does not say whether a batch after {newest} was running"
     else:
         message = f"real-time mode does not repeat batch {newest} with its planned offsets, but plans it again"
-    return Finding(
+    return a_warning(
         "CKPT232",
-        "warning",
         f"{message}: the sink gets rows of that batch again that it already has",
         newest,
         layout.offset_entry(newest),

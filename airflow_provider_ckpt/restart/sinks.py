@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks import file_sink, sink_log
-from airflow_provider_ckpt.checks.findings import Finding
+from airflow_provider_ckpt.checks.findings import Finding, a_warning, an_error
 from airflow_provider_ckpt.checks.logs import newest_commit
 from airflow_provider_ckpt.checks.registry import checks_of
 from airflow_provider_ckpt.codec import layout
@@ -19,9 +19,8 @@ SINK_EVOLUTION = "spark.sql.streaming.queryEvolution.enableSinkEvolution"
 def name(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
     """CKPT223: with sink evolution the sink has a name."""
     if deploy.sink_name == "" and deploy.switches_on(SINK_EVOLUTION):
-        yield Finding(
+        yield an_error(
             "CKPT223",
-            "error",
             "sink evolution is on, and the sink has no name",
             hint=f"Name the sink, or deploy without {SINK_EVOLUTION}.",
             spark_error="STREAMING_QUERY_EVOLUTION_ERROR.UNNAMED_STREAMING_SINKS_WITH_ENFORCEMENT",
@@ -38,9 +37,8 @@ def file_format(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
     """CKPT240: the files in the log of the sink have another format than the deploy writes."""
     declared, written = deploy.sink.said if deploy.sink else "", view.sink.file_format if view.sink else None
     if written is not None and declared in FILE_FORMATS and declared != written:
-        yield Finding(
+        yield a_warning(
             "CKPT240",
-            "warning",
             f"the newest file in the log of the sink has the format {written}, and the deploy writes {declared}: "
             "readers of the directory cannot read both",
             None,
@@ -54,9 +52,8 @@ def evolution(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
     """CKPT223: once the commit log names sinks, it goes on doing so."""
     commit = newest_commit(view)
     if commit is not None and commit.version >= 3 and not deploy.switches_on(SINK_EVOLUTION):
-        yield Finding(
+        yield an_error(
             "CKPT223",
-            "error",
             "the commit log has version 3, which needs sink evolution, but the deploy switches it off",
             view.latest_committed,
             layout.commit_entry(view.latest_committed or 0),
@@ -65,9 +62,8 @@ def evolution(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
         )
     active = [sink.sink_name for sink in (commit.sinks if commit else {}).values() if sink.is_active]
     if active and deploy.sink_name and deploy.sink_name not in active:
-        yield Finding(
+        yield a_warning(
             "CKPT240",
-            "warning",
             f"the query wrote to the sink {active[0]} before, and the deploy writes to {deploy.sink_name}",
             view.latest_committed,
             layout.commit_entry(view.latest_committed or 0),

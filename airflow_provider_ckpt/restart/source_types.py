@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks import sources
-from airflow_provider_ckpt.checks.findings import Finding
+from airflow_provider_ckpt.checks.findings import Finding, an_error
 from airflow_provider_ckpt.checks.logs import newest_entry
 from airflow_provider_ckpt.codec import jvm_text, layout
 from airflow_provider_ckpt.codec.offsets import file as file_offset
@@ -121,9 +121,8 @@ def _own_file(
     else:
         return
     if error is not None:
-        yield Finding(
+        yield an_error(
             "CKPT212",
-            "error",
             f"{name} is {_what(view, name)}, not what a {kind} source such as source {source_id} of the deploy writes "
             "there",
             view.latest_planned,

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks import sources
-from airflow_provider_ckpt.checks.findings import Finding
+from airflow_provider_ckpt.checks.findings import Finding, a_warning, an_error
 from airflow_provider_ckpt.checks.logs import empty_line, entry_before, newest_entry
 from airflow_provider_ckpt.codec import layout, registered_kinds
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
@@ -30,25 +30,22 @@ def names(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
         on = deploy.switches_on(SOURCE_EVOLUTION)
         named = _named(deploy.source_kinds)
         if wrong := [name for name in deploy.source_kinds if not _TAKEN.fullmatch(name)]:
-            yield Finding(
+            yield an_error(
                 "CKPT214",
-                "error",
                 f"Spark does not take {wrong[0]!r:.80} for the name of a source",
                 hint="Give it a name of ASCII letters, digits and underscores.",
                 spark_error=_NO_NAME,
             )
         elif on and len(named) < len(deploy.source_kinds):
-            yield Finding(
+            yield an_error(
                 "CKPT214",
-                "error",
                 "source evolution is on, and a source has no name",
                 hint=f"Name every source, or deploy without {SOURCE_EVOLUTION}.",
                 spark_error=f"{_EVOLUTION_ERROR}.UNNAMED_STREAMING_SOURCES_WITH_ENFORCEMENT",
             )
         elif named and not on:
-            yield Finding(
+            yield an_error(
                 "CKPT214",
-                "error",
                 f"source {named[0]} has a name, but source evolution is off",
                 hint=f"Deploy with {SOURCE_EVOLUTION}=true.",
                 spark_error=f"{_EVOLUTION_ERROR}.SOURCE_NAMING_NOT_SUPPORTED",
@@ -62,9 +59,8 @@ def source_evolution(view: CheckpointView, deploy: DeploySpec) -> Iterator[Findi
         return  # an earlier Spark does not know the conf
     if deploy.switches_on(SOURCE_EVOLUTION):
         counted = deploy.sources is not None and len(deploy.sources) != len(entry.offsets)  # Spark compares that first
-        yield Finding(
+        yield an_error(
             "CKPT213",
-            "error",
             "source evolution is on, but the offset log has version 1, which does not support it",
             view.latest_planned,
             layout.offset_entry(view.latest_planned or 0),
@@ -118,9 +114,8 @@ def _count_of_names(entry: OffsetSeq, batch_id: int, view: CheckpointView, deplo
     """CKPT210: an entry of version 2 has other sources than so many; Spark does not stop."""
     recorded, declared = [source_id for source_id, _ in entry.offsets], len(deploy.sources or ())
     if entry.version >= 2 and len(recorded) != declared:
-        yield Finding(
+        yield a_warning(
             "CKPT210",
-            "warning",
             f"the checkpoint has the sources {listed(recorded)}, and the deploy has {declared}: of a source that is "
             "dropped the unread records are never read, and one that is not there is read from the beginning",
             batch_id,
@@ -146,9 +141,8 @@ def _names_fit(
     recorded, before = dict(entry.offsets), entry_before(view)
     entry_name = layout.offset_entry(batch_id)
     if recorded and len(_named(recorded)) == len(recorded) and not _named(declared):
-        yield Finding(
+        yield an_error(
             "CKPT214",
-            "error",
             f"the checkpoint has named sources ({listed(recorded)}), but the sources of the deploy have no names",
             batch_id,
             entry_name,
@@ -158,9 +152,8 @@ def _names_fit(
         return
     known = recorded.keys() | ({} if before is None else dict(before.offsets)).keys()
     for name in declared.keys() - known:
-        yield Finding(
+        yield an_error(
             "CKPT211",
-            "error",
             f"source {name} is not in the checkpoint, and Spark reads it from the beginning",
             batch_id,
             entry_name,
@@ -170,9 +163,8 @@ def _names_fit(
         )
     gone = sorted(recorded.keys() - declared.keys())
     if gone:
-        yield Finding(
+        yield a_warning(
             "CKPT210",
-            "warning",
             f"the deploy drops the source {listed(gone)}; its records that the query has not read yet are never read",
             batch_id,
             entry_name,
@@ -203,9 +195,8 @@ def count_fits(
     """CKPT210: an entry of version 1 has a line for each source; lines that are empty are none's."""
     declared, recorded = len(deploy.sources or ()), len(entry.offsets)
     if recorded != declared:
-        yield Finding(
+        yield an_error(
             "CKPT210",
-            "error",
             f"There are [{recorded}] sources in the checkpoint offsets and now there are "
             f"[{declared}] sources requested by the query.",
             batch_id,
@@ -235,9 +226,8 @@ def registered_types(view: CheckpointView, deploy: DeploySpec) -> Iterator[Findi
     kinds = sorted({kind for kind in (deploy.source_kinds or {}).values() if kind in KINDS and kind is not None})
     unused = registered_kinds.refused(KINDS.built_in) if kinds else ()
     for problem in (*(f"{KINDS[kind].problem}." for kind in kinds if KINDS[kind].problem), *unused):
-        yield Finding(
+        yield a_warning(
             "CKPT215",
-            "warning",
             problem,
             hint="Mend or remove the package. Until then the offsets of such a source are not judged.",
         )

@@ -9,7 +9,7 @@ from airflow_provider_ckpt.checkpoint.spark_confs import CATALOGUE, SHUFFLE_PART
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks import checksums, state, state_names
 from airflow_provider_ckpt.checks.confs import unknown_codec, unknown_provider
-from airflow_provider_ckpt.checks.findings import Finding
+from airflow_provider_ckpt.checks.findings import Finding, a_note, a_warning, an_error
 from airflow_provider_ckpt.checks.logs import entry_before, newest_commit, newest_entry
 from airflow_provider_ckpt.checks.no_data import why_waiting
 from airflow_provider_ckpt.checks.remedies import from_backup, from_backup_or_before
@@ -35,9 +35,8 @@ def encoding(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
     if deploy.confs.get(ENCODING) != "avro" or not operators or deploy.spark_version < _ENCODING_SINCE:
         return
     if not any("transformWithState" in operator for operator in operators):
-        yield Finding(
+        yield an_error(
             "CKPT230",
-            "error",
             f"{ENCODING} = avro works only with transformWithState",
             hint=f"Deploy without {ENCODING}.",
             spark_error="_LEGACY_ERROR_TEMP_3102",
@@ -74,9 +73,8 @@ def state_partitions(view: CheckpointView, deploy: DeploySpec) -> Iterator[Findi
         if number is None or number == written or unknown or operator_id in view.single_partition:
             continue
         more = number > written
-        yield Finding(
+        yield an_error(
             "CKPT205",
-            "error",
             f"operator {operator_id} has state in {written} partitions, but the query opens {opened}"
             + ("" if more else ": the state of the other partitions is lost without an error"),
             view.latest_planned,
@@ -104,9 +102,8 @@ def stateful_operators(view: CheckpointView, deploy: DeploySpec) -> Iterator[Fin
     if deploy.operators is None or view.latest_planned is None:
         return
     if deploy.operators and not view.stateful and not list(state.missing_state_directory(view)):
-        yield Finding(
+        yield an_error(
             "CKPT132",
-            "error",
             f"the deploy has the stateful operator {deploy.operators[0]}, but the checkpoint has no state",
             view.latest_planned,
             layout.STATE,
@@ -115,9 +112,8 @@ def stateful_operators(view: CheckpointView, deploy: DeploySpec) -> Iterator[Fin
         )
     recorded = () if view.has_unread_operators() else view.operator_names
     if recorded and _of_micro_batches(recorded) != _of_micro_batches(deploy.operators):
-        yield Finding(
+        yield an_error(
             "CKPT230",
-            "error",
             f"the state belongs to the operators {listed(recorded)}, but the deploy has {listed(deploy.operators)}",
             view.latest_planned,
             layout.STATE,
@@ -125,9 +121,8 @@ def stateful_operators(view: CheckpointView, deploy: DeploySpec) -> Iterator[Fin
             "STREAMING_STATEFUL_OPERATOR_NOT_MATCH_IN_STATE_METADATA" if deploy.spark_version >= (4, 0) else None,
         )
     elif view.stateful and not deploy.operators and not recorded:
-        yield Finding(
+        yield a_warning(
             "CKPT230",
-            "warning",
             "the checkpoint has state, but the deploy has no stateful operator",
             view.latest_planned,
             layout.STATE,
@@ -172,9 +167,8 @@ def state_format(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
         if now == was:
             continue
         missing = key not in newest.metadata.conf
-        yield Finding(
+        yield an_error(
             "CKPT204",
-            "error",
             f"the conf {key} is {'missing, so Spark falls back to' if missing else 'now'} {now}, but the state "
             f"has format {was}",
             view.latest_planned,
@@ -190,9 +184,8 @@ _DEFAULT_FORMAT = "2"
 def waits_for_data(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
     """CKPT225: what a watermark has closed comes with the first batch that has new data."""
     if (why := why_waiting(view)) is not None:
-        yield Finding(
+        yield a_note(
             "CKPT225",
-            "note",
             f"nothing runs until there is new data: {why}",
             view.latest_committed,
             layout.commit_entry(view.latest_committed or 0),
@@ -265,9 +258,8 @@ def state_format_switched(view: CheckpointView, deploy: DeploySpec) -> Iterator[
 
 
 def _switched(view: CheckpointView, problem: str, has: str, error: str | None) -> Finding:
-    return Finding(
+    return an_error(
         "CKPT222",
-        "error",
         f"{problem}, but the checkpoint has format {has}",
         view.latest_committed,
         layout.commit_entry(view.latest_committed or 0),

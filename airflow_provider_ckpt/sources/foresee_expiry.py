@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from airflow_provider_ckpt.checkpoint.contents import listed_shortly
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
-from airflow_provider_ckpt.checks.findings import Finding
+from airflow_provider_ckpt.checks.findings import Finding, an_error
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.errors import StoreError, StoreUnavailableError
 from airflow_provider_ckpt.query.source import Source
@@ -83,7 +83,7 @@ def expiring(batch_id: int | None, lost: Losses, lags: Iterable[SourceLag], now_
 
     def finding(what: str, left_ms: int) -> Finding:
         when = f"in {duration_text(left_ms)}, at {time_text(now_ms + left_ms)}" if left_ms else "at any time now"
-        return Finding("CKPT266", "error", f"{what} may be deleted {when}", batch_id, entry, _HINT)
+        return an_error("CKPT266", f"{what} may be deleted {when}", batch_id, entry, _HINT)
 
     findings, unknown = list(lost.findings), list(lost.unknown)
     for lag in lags:

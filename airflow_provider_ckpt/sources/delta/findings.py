@@ -6,7 +6,7 @@ import json
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 
-from airflow_provider_ckpt.checks.findings import Finding
+from airflow_provider_ckpt.checks.findings import Finding, an_error
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.offsets.delta import DeltaOffset
 from airflow_provider_ckpt.sources.delta.loss import (
@@ -86,9 +86,8 @@ def _error(
     code: str, at: TableAtRestart, message: str, hint: str, commands: tuple[str, ...], condition: str = ""
 ) -> Finding:
     """A finding at the newest committed entry, which has the position."""
-    return Finding(
+    return an_error(
         code,
-        "error",
         message,
         batch_id=at.batch_id,
         name=layout.offset_entry(at.batch_id),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 
-from airflow_provider_ckpt.checks.findings import Finding, Severity
+from airflow_provider_ckpt.checks.findings import Finding, Severity, an_error
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.offsets.delta import BASE_INDEX
 from airflow_provider_ckpt.sources.delta.loss import CHANGES, ONLY_DELETES, DeltaTable, Stop, place_of
@@ -191,7 +191,7 @@ def _finding(
     code: str, at: TableAtRestart, message: str, hint: str, commands: tuple[str, ...], condition: str | None
 ) -> Finding:
     name = layout.offset_entry(at.batch_id)
-    return Finding(code, "error", message, at.batch_id, name, hint, spark_error=condition, commands=commands)
+    return an_error(code, message, at.batch_id, name, hint, spark_error=condition, commands=commands)
 
 
 def _were(versions: tuple[int, ...]) -> str:

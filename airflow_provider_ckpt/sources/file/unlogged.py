@@ -11,7 +11,7 @@ import shlex
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from airflow_provider_ckpt.checks.findings import Finding
+from airflow_provider_ckpt.checks.findings import Finding, a_note, a_warning
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.source_log import FileEntry, SinkFileStatus, key_of
 from airflow_provider_ckpt.sources.table_loss import TableAtRestart
@@ -70,9 +70,8 @@ def findings_of(at: TableAtRestart, found: Unlogged, first_batch: int, last_batc
     if found.dropped:
         yield _dropped(at, found, place, first_batch)
     if found.expired:
-        yield Finding(
+        yield a_note(
             CODE,
-            "note",
             f"source {at.source_id} has read {_files(found.expired)} that the log of the file sink which writes "
             f"{place} does not name, nor does it name an older one: whether the retention of the sink or a change took "
             "them out is not known",
@@ -104,7 +103,7 @@ def _dropped(at: TableAtRestart, found: Unlogged, place: str, first_batch: int) 
 
 
 def _finding(at: TableAtRestart, message: str, batch_id: int, hint: str, *commands: str) -> Finding:
-    return Finding(CODE, "warning", message, batch_id, layout.offset_entry(batch_id), hint, commands=commands)
+    return a_warning(CODE, message, batch_id, layout.offset_entry(batch_id), hint, commands=commands)
 
 
 def _files(count: int) -> str:

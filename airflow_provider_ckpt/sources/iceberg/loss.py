@@ -11,7 +11,7 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from airflow_provider_ckpt.checks.findings import Finding
+from airflow_provider_ckpt.checks.findings import Finding, a_warning, an_error
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.offsets.iceberg import START, IcebergOffset
 from airflow_provider_ckpt.sources.iceberg.way import Skips, Stop, StoppedError, latest_offset, plan
@@ -223,14 +223,14 @@ def _begins_again(source: IcebergSource) -> Finding:
             "position up without an error, and reads from the first snapshot to come; what was unread is lost"
         )
         hint = "Make sure that it is the right table."
-        return Finding("CKPT264", "warning", message, source.at.batch_id, layout.offset_entry(source.at.batch_id), hint)
+        return a_warning("CKPT264", message, source.at.batch_id, layout.offset_entry(source.at.batch_id), hint)
     message = (
         f"stream-from-timestamp of source {source.at.source_id} is {time_text(from_ms)}, after the newest snapshot "
         f"({time_text(newest.at_ms)}): Iceberg gives the position up without an error. It reads nothing until there is "
         "a snapshot of that time, and then from the first one on, or everything again when the option is gone"
     )
     hint = "Deploy without stream-from-timestamp: at a restart the position counts."
-    return Finding("CKPT264", "error", message, source.at.batch_id, layout.offset_entry(source.at.batch_id), hint)
+    return an_error("CKPT264", message, source.at.batch_id, layout.offset_entry(source.at.batch_id), hint)
 
 
 def unread_before(source: IcebergSource, snapshot: Snapshot) -> tuple[Snapshot, ...]:
@@ -242,9 +242,8 @@ def unread_before(source: IcebergSource, snapshot: Snapshot) -> tuple[Snapshot, 
 
 
 def _finding(source: IcebergSource, code: str, stop: Stop, message: str, hint: str, target: str) -> Finding:
-    return Finding(
+    return an_error(
         code,
-        "error",
         f"{message}. Spark stops: {stop.message}",
         source.at.batch_id,
         layout.offset_entry(source.at.batch_id),

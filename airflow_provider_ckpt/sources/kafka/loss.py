@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from airflow_provider_ckpt.checkpoint.contents import listed_shortly
-from airflow_provider_ckpt.checks.findings import Finding
+from airflow_provider_ckpt.checks.findings import Finding, an_error
 from airflow_provider_ckpt.query.source_options import SourceOptions
 from airflow_provider_ckpt.sources.kafka.extent import Extent, Partition
 from airflow_provider_ckpt.untrusted.secrets import scrub
@@ -117,9 +117,8 @@ def _topics_gone(source: KafkaSource) -> Iterator[Finding]:
         message = f"{topics} does not exist: {_both(source, goes_on)}"
         yield _finding(source, "CKPT251", message, "PARTITIONS_DELETED", "Create the topic again, or accept the loss.")
         return
-    yield Finding(
+    yield an_error(
         "CKPT251",
-        "error",
         f"{topics} does not exist: Spark stops after three attempts, whatever failOnDataLoss says",
         source.batch_id,
         source.entry,
@@ -158,9 +157,8 @@ def _partitions_gone(source: KafkaSource) -> Iterator[Finding]:
 def _planned_and_gone(source: KafkaSource) -> Iterator[Finding]:
     """CKPT251: partitions of the batch in flight that the topics have no more: a task asks for them in vain."""
     if gone := sorted(_planned_and_missing(source)):
-        yield Finding(
+        yield an_error(
             "CKPT251",
-            "error",
             f"the batch in flight reads {_partitions(gone)} of source {source.source_id}, which do not exist any more: "
             "a task waits for 60 s (default.api.timeout.ms of the Kafka client), and Spark stops, whatever "
             "failOnDataLoss says",
@@ -276,9 +274,8 @@ def _created_again(source: KafkaSource) -> Iterator[Finding]:
             offset for at, offset in source.position.items() if at[0] == topic and offset <= latest.get(at, -1)
         )
         if passed:
-            yield Finding(
+            yield an_error(
                 "CKPT253",
-                "error",
                 f"topic {topic} of source {source.source_id} was created again: it has the id "
                 f"{source.extent.topic_ids[topic]}, and had {source.known_ids[topic]}. Spark reads on at the old "
                 f"position without an error, and never reads at most {passed} records before it",
@@ -303,9 +300,8 @@ def _finding(source: KafkaSource, code: str, message: str, condition: str, hint:
     stops = source.options.fails_on_data_loss is not False
     if condition == "PARTITIONS_DELETED" and source.options.has_group_id:
         condition += "_AND_GROUP_ID_CONFIG_PRESENT"
-    return Finding(
+    return an_error(
         code,
-        "error",
         message,
         source.batch_id,
         source.entry,
