@@ -33,7 +33,7 @@ _STARTS = re.compile(
 )
 #: What Spark says of a function of the query that has failed.
 _OF_FUNCTION = re.compile(
-    r"\[(?:FAILED_EXECUTE_UDF|PYTHON_EXCEPTION|USER_RAISED_EXCEPTION|[A-Z_]{0,60}USER_FUNC[A-Z_]{0,60}ERROR)\]"
+    r"\[(?:FAILED_EXECUTE_UDF|PYTHON_EXCEPTION|STOP_ITERATION_OCCURRED|USER_RAISED_EXCEPTION|[A-Z_]{0,60}USER_FUNC[A-Z_]{0,60}ERROR)\]"
     r"|from (?:the )?Python worker|by the Python Proxy|inside foreachBatch Python process"
     r"|Failed to execute user defined function"
 )
@@ -115,14 +115,12 @@ class Failure:
     def is_of_python(self) -> bool:
         """True if Python code threw it that is not PySpark's: that of the query, or a library that it has called."""
         last = self.python[-1] if self.python else None
-        return last is not None and not _OF_PYSPARK.search(last)
+        return last is not None and not is_of_pyspark(last)
 
     @property
     def is_called_back(self) -> bool:
         """True if PySpark has called a function of the query in Python, and that has called Spark."""
-        return bool(self.python and _OF_PYSPARK.search(self.python[0])) and any(
-            not _OF_PYSPARK.search(at) for at in self.python
-        )
+        return bool(self.python and is_of_pyspark(self.python[0])) and any(not is_of_pyspark(at) for at in self.python)
 
     @property
     def is_of_users(self) -> bool:
@@ -171,8 +169,13 @@ class Failure:
         return any(thrown.exception is not None for thrown in self.chain)
 
 
+def is_of_pyspark(at: str) -> bool:
+    """True if a frame of Python is of PySpark, or of what it talks to Java with."""
+    return _OF_PYSPARK.search(at) is not None
+
+
 def _is_installed(at: str) -> bool:
-    return bool(_OF_PYSPARK.search(at) or _INSTALLED.search(at))
+    return bool(is_of_pyspark(at) or _INSTALLED.search(at))
 
 
 def is_condition(text: str) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-from airflow_provider_ckpt.explain.failure import Failure, Thrown
+from airflow_provider_ckpt.explain.failure import Failure, Thrown, is_of_pyspark
 from airflow_provider_ckpt.explain.log_line import QUIET, LogLine, parse_line
 
 #: What is kept of one exception, and of one chain.
@@ -35,6 +35,8 @@ _THROWN = re.compile(
     r"(?:((?:[a-z_][\w$]*\.)+)([A-Z][\w$]*)|((?:[A-Z]\w*)?Exception|[A-Z]\w*Error))(?:: (.*)|:?)$",
     re.DOTALL,
 )
+#: What a traceback of Python ends with, whatever the exception is called: ``StopIteration`` has no message.
+_RAISED = re.compile(r"((?:[A-Za-z_]\w*\.)+)?([A-Za-z_]\w*)()(?:: (.*))?$", re.DOTALL)
 #: What lines of a stack trace begin with.
 _OF_TRACE = ("at ", "... ", "Suppressed: ", "Driver stacktrace:")
 #: The exceptions of Python below which Py4J prints that of Java, behind a colon.
@@ -43,7 +45,7 @@ _OF_PY4J = frozenset({"Py4JJavaError", "Py4JError"})
 _OF_WORKERS = frozenset({"PythonException", "Py4JException"})
 _HAS_TRACEBACK = "Traceback (most recent call last):"
 _TRACEBACK = re.compile(
-    r"\s*(?:Traceback \(most recent call last\):|JVM stacktrace:|The above exception was|During handling)"
+    r"\s*(?:Traceback \(most recent call last\):|JVM stacktrace:|The above exception|During handling)"
 )
 
 
@@ -175,7 +177,7 @@ class _Reader:
         self._in_python = False
         self._muted = False
         self._chars = 0
-        self._python: list[str] = []
+        self._python, self._led_by = list[str](), tuple[str, ...]()
 
     @property
     def is_in_prose(self) -> bool:
@@ -188,6 +190,7 @@ class _Reader:
         text = line.text
         begins = text.lstrip()
         at = _PYTHON_FRAME.match(text) if begins.startswith("File ") else None
+        is_behind_frame = self._in_python and line.level is None
         is_source = self._in_python and text[:1].isspace() and not (_THROWN.match(text) or _FRAME.match(text))
         self._in_python = line.level is None and (at is not None or is_source)
         if self._in_python:  # the source of a frame is indented below it, where there is one
@@ -201,15 +204,21 @@ class _Reader:
         elif caused := _CAUSED.match(text):
             self._add_cause(number, caused[1])
         elif _TRACEBACK.match(text):
-            if not (begins.startswith(_HAS_TRACEBACK) and self._is_of_worker()):
-                yield from self.end()
-            self._python = []
-        elif thrown := _THROWN.match(text):
+            yield from self._end_traceback(text)
+        elif thrown := _match_thrown(text, is_behind_frame):
             yield from self._begin_thrown(number, line, thrown)
         elif line.level is not None:
             yield from self._begin(number, line, Thrown(None, [text]))
         else:
             yield from self._go_on(number, line)
+
+    def _end_traceback(self, text: str) -> Iterator[Failure]:
+        """Read what stands before a traceback of Python, or between two."""
+        if text.lstrip().startswith(("The above", "During")):
+            self._led_by = () if self._open is None else self._open.python
+        if not (text.lstrip().startswith(_HAS_TRACEBACK) and self._is_of_worker()):
+            yield from self.end()
+        self._python = []
 
     def _is_of_trace(self, number: int, text: str) -> bool:
         """True if a line is part of a stack trace or blank, and is read."""
@@ -238,7 +247,15 @@ class _Reader:
 
     def forget_python(self) -> None:
         """End the traceback before: the text read next is not part of it."""
-        self._python, self._in_python = [], False
+        self._python, self._in_python, self._led_by = [], False, ()
+
+    def _take_python(self) -> tuple[str, ...]:
+        """Where Python was when it threw; of PySpark, also where the query was, whose exception it was handling."""
+        frames, led_by = tuple(self._python), self._led_by
+        self._python, self._led_by = [], ()
+        if frames and led_by and is_of_pyspark(frames[-1]) and not is_of_pyspark(led_by[-1]):
+            return (*frames, *led_by)
+        return frames
 
     def _tells(self) -> bool:
         """True if a record of something that goes well is the only sign of lost rows."""
@@ -247,7 +264,7 @@ class _Reader:
     def _begin(self, number: int, line: LogLine, thrown: Thrown) -> Iterator[Failure]:
         yield from self.end()
         self._open = Failure([thrown], number, line.level, logger=line.logger)
-        self._open.python, self._python = tuple(self._python), []
+        self._open.python = self._take_python()
         self._chars = len(line.text)
         self._muted = line.level in QUIET
 
@@ -264,7 +281,7 @@ class _Reader:
             and not self._muted
         ):
             now.chain.append(_thrown(found))
-            now.python, self._python = (*now.python, *self._python), []
+            now.python = (*now.python, *self._take_python())
         else:
             yield from self._begin(number, line, _thrown(found))
         self._add_origin(found[1])
@@ -319,6 +336,10 @@ class _Reader:
         else:
             last.lines.append(line.text)
             self._chars += len(line.text)
+
+
+def _match_thrown(text: str, is_behind_frame: bool) -> re.Match[str] | None:
+    return _THROWN.match(text) or (_RAISED.match(text) if is_behind_frame else None)
 
 
 def _thrown(found: re.Match[str]) -> Thrown:

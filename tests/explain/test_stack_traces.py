@@ -264,3 +264,46 @@ def test_a_wrapper_and_the_exception_of_python_in_it_are_one_failure(text):
 def test_what_spark_adds_to_an_exception_of_python_is_left_out():
     (item,) = explain(f"{PYTHON}{PYTHON.replace('N/A', 'N/A SQLSTATE: 38000')}".splitlines()).unknown
     assert (item.message, item.met.times) == ("ValueError: not a number: N/A", 2)
+
+
+@pytest.mark.parametrize(
+    "exception", ["StopIteration", "shop.Rejected: no price", "Rejected: no price", "KeyboardInterrupt"]
+)
+def test_what_python_throws_is_an_exception_whatever_its_name(exception):
+    text = WRAPPED["foreachBatch"].replace("ValueError: not a number: N/A", exception)
+    (item,) = explain(text.splitlines()).unknown
+    assert (item.message, item.thrown_by) == (exception.removeprefix("shop."), "/app/job.py:to_cents")
+
+
+@pytest.mark.parametrize(
+    ("link", "at", "thrown", "thrown_by"),
+    [
+        (
+            "The above exception was the direct cause of the following exception:",
+            "/lib/pyspark/worker.py",
+            "RuntimeError: generator raised StopIteration",
+            "/app/job.py:to_cents",
+        ),
+        (
+            "During handling of the above exception, another exception occurred:",
+            "/lib/pyspark/util.py",
+            "PySparkRuntimeError: [STOP_ITERATION_OCCURRED] Caught",
+            "/app/job.py:to_cents",
+        ),
+        (
+            "During handling of the above exception, another exception occurred:",
+            "/app/job.py",
+            "KeyError: 'price'",
+            "/app/job.py:wrapper",
+        ),
+        ("", "/lib/pyspark/util.py", "ValueError: none", None),
+    ],
+)
+def test_what_pyspark_makes_of_an_exception_of_the_query_is_of_the_query(link, at, thrown, thrown_by):
+    first = TRACEBACK.replace("ValueError: not a number: N/A", "StopIteration")
+    second = f'Traceback (most recent call last):\n  File "{at}", line 158, in wrapper\n    f()\n{thrown}\n'
+    found = explain(f"{first}\n{link}\n\n{second}".splitlines()).unknown
+    assert {item.message: item.thrown_by for item in found} == {
+        "StopIteration": "/app/job.py:to_cents",
+        thrown: thrown_by,
+    }
