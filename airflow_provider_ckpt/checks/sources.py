@@ -142,7 +142,10 @@ def _log_of_source(view: CheckpointView, source_id: str, log_offset: int, earlie
     end = max((entry.entry_id for entry in entries), default=-1)
     read = {entry: name for entry, name in entries.items() if _is_read(entry, entries)}
     for entry, name in read.items():
-        yield from _entry_of_source(view, source_id, entry, name)
+        if entry.entry_id > log_offset and _is_copy(view, name, [each for at, each in read.items() if at != entry]):
+            yield _copied_entry(view, source_id, name)
+        else:
+            yield from _entry_of_source(view, source_id, entry, name)
     holes = gaps_up_to(entries, end)
     if holes:
         yield an_error(
@@ -254,6 +257,28 @@ def _other_entry(
         view.latest_planned,
         name,
         **from_backup_or_before(view, "the file", None),
+    )
+
+
+def _is_copy(view: CheckpointView, name: str, others: Sequence[str]) -> bool:
+    """True if other entries have the files of an entry, as it has them."""
+    own = view.entries.get(name)
+    if not isinstance(own, FileSourceLog) or not own.entries or name.endswith(layout.COMPACT):
+        return False
+    read = (view.entries.get(other) for other in others)
+    return set(own.entries) <= {file for entry in read if isinstance(entry, FileSourceLog) for file in entry.entries}
+
+
+def _copied_entry(view: CheckpointView, source_id: str, name: str) -> Finding:
+    """CKPT127: Spark reads no file of it again, whether new files come or not."""
+    return Finding(
+        "CKPT127",
+        "warning",
+        f"{name} is a copy of an earlier entry, and no batch has read it: source {source_id} loses nothing and reads "
+        "nothing twice, and the batch that reads this entry has no rows of it",
+        view.latest_planned,
+        name,
+        "Move it out of the log while the query is stopped.",
     )
 
 

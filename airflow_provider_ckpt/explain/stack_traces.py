@@ -213,7 +213,7 @@ class _Reader:
             yield from self._go_on(number, line)
 
     def _end_traceback(self, text: str) -> Iterator[Failure]:
-        """Read what stands before a traceback of Python, or between two."""
+        """Read what comes before a traceback of Python, or between two."""
         if text.lstrip().startswith(("The above", "During")):
             self._led_by = () if self._open is None else self._open.python
         if not (text.lstrip().startswith(_HAS_TRACEBACK) and self._is_of_worker()):

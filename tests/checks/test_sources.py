@@ -167,6 +167,25 @@ def test_what_an_entry_names(data, expected):
 
 
 @pytest.mark.parametrize(
+    ("name", "data", "severity"),
+    [
+        ("sources/0/2", log_entry(1), "warning"),
+        ("sources/0/2", log_entry(0), "warning"),
+        ("sources/0/1", log_entry(0), "error"),  # a batch has read it, and its own files are forgotten
+        ("sources/0/2", log_entry(0).replace(b"/in/0", b"/in/new"), "error"),  # a file that is never read
+        ("sources/0/2", log_entry(), "error"),
+        ("sources/0/2", log_entry(2), None),
+    ],
+)
+def test_a_copy_that_no_batch_has_read_loses_nothing(name, data, severity):
+    findings = list(sources.file_source_logs(at(1, 0, **{**own(0, 1), name: data})))
+    assert [(item.code, item.name, item.severity) for item in findings] == [("CKPT127", name, severity)] * bool(
+        severity
+    )
+    assert all(("reads them again" in item.message) == (severity == "error") for item in findings)
+
+
+@pytest.mark.parametrize(
     ("named", "lacks"),
     [(range(10), None), ((*range(10), *range(10)), None), ((9,), 0), ((0, 1, 2, 4, 5, 6, 7, 8, 9), 3)],
 )
