@@ -134,7 +134,7 @@ def _carry_out(executor: InPlace, run: _Run, lock: Held) -> Receipt:
     _refuse_taken_back(executor, files)
     if journal.RECEIPT in files:  # whatever has happened since, this change was made
         executor.finish(run.by, now_ms())
-        return _receipt(executor, started_ms, 0)
+        return Receipt.of(plan, 0, record.location, started_ms, now_ms())
     require_alone(stores)
     _settle(plan, stores)
     resuming = journal.may_have_taken_steps(files)
@@ -165,24 +165,9 @@ def _carry_out(executor: InPlace, run: _Run, lock: Held) -> Receipt:
             remember(stores.checkpoint, facts.query_id, [(sink_of(plan), stores.sink)], run.approved_by or run.by)
         _take_steps(executor, todo, guard, run.on_step)
     executor.judge_outcome()
-    receipt = _receipt(executor, started_ms, len(todo))
+    receipt = Receipt.of(plan, len(todo), record.location, started_ms, now_ms())
     _finish(executor, receipt, run.by, is_recorded=bool(todo) or resuming)
     return receipt
-
-
-def _receipt(executor: InPlace, started_ms: int, actions: int) -> Receipt:
-    plan = executor.plan
-    return Receipt(
-        plan_id=plan.plan_id,
-        kind=plan.kind,
-        status="applied" if actions else "already_applied",
-        location=plan.location,
-        batch_id=plan.batch_id,
-        actions=actions,
-        record=executor.record.location,
-        started_at_ms=started_ms,
-        finished_at_ms=now_ms(),
-    )
 
 
 def _settle(plan: Plan, stores: Stores) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.query.sink import NOT_DECLARED, Sink, parse_sink
 from airflow_provider_ckpt.storage.store import Store
+
+#: Sinks as they were declared, each with the store of its ``directory``.
+Sinks = Sequence[tuple[Sink, Store | None]]
 
 
 def sink_of(plan: Plan) -> Sink:

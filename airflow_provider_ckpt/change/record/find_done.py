@@ -68,17 +68,7 @@ def find_undo_before(stores: Stores) -> Record | None:
 
 def receipt_of(done: Record) -> Receipt:
     """Receipt for somebody who asks for a change again: nothing was done now."""
-    return Receipt(
-        plan_id=done.plan.plan_id,
-        kind=done.plan.kind,
-        status="already_applied",
-        location=done.plan.location,
-        batch_id=done.plan.batch_id,
-        actions=0,
-        record=done.location,
-        started_at_ms=done.begun_at_ms or 0,
-        finished_at_ms=done.done_at_ms or 0,
-    )
+    return Receipt.of(done.plan, 0, done.location, done.begun_at_ms or 0, done.done_at_ms or 0)
 
 
 def _is_marked(undo: Record, records: tuple[Record, ...]) -> bool:

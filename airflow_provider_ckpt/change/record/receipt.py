@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
+from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.documents.as_document import Documented
 
 
@@ -21,3 +22,18 @@ class Receipt(Documented):
     record: Annotated[str, "URI of the record with the removed files, or empty"]
     started_at_ms: Annotated[int, "epoch milliseconds"]
     finished_at_ms: Annotated[int, "epoch milliseconds"]
+
+    @classmethod
+    def of(cls, plan: Plan, actions: int, record: str, began_ms: int, ended_ms: int, location: str = "") -> Receipt:
+        """Receipt for a plan of which a run has done so many steps; at its own location unless another one is given."""
+        return cls(
+            plan_id=plan.plan_id,
+            kind=plan.kind,
+            status="applied" if actions else "already_applied",
+            location=location or plan.location,
+            batch_id=plan.batch_id,
+            actions=actions,
+            record=record,
+            started_at_ms=began_ms,
+            finished_at_ms=ended_ms,
+        )

@@ -309,17 +309,7 @@ def _finish(run: _Run, plan: Plan, started_ms: int, *, is_new: bool) -> Receipt:
     if has_record:
         journal.complete(record, plan.plan_id, by=run.by, at_ms=finished_ms)
     _clear_closed(run, plan)
-    return Receipt(
-        plan_id=plan.plan_id,
-        kind=plan.kind,
-        status="applied" if is_new else "already_applied",
-        location=plan.location,
-        batch_id=plan.batch_id,
-        actions=1 if is_new else 0,
-        record=record.location if has_record else "",
-        started_at_ms=started_ms,
-        finished_at_ms=finished_ms,
-    )
+    return Receipt.of(plan, int(is_new), record.location if has_record else "", started_ms, finished_ms)
 
 
 def _clear_closed(run: _Run, done: Plan) -> None:

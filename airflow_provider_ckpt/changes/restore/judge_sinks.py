@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from airflow_provider_ckpt.backup.manifest import Manifest
 from airflow_provider_ckpt.backup.relocation import NOT_JUDGED, effect_of_fork, effect_of_move
 from airflow_provider_ckpt.change.fit_sink import require_fit_of_backup
+from airflow_provider_ckpt.change.open_sinks import Sinks
 from airflow_provider_ckpt.checkpoint.view import has_state
 from airflow_provider_ckpt.query.sink import Sink
 from airflow_provider_ckpt.restart.real_time import REAL_TIME
@@ -15,9 +15,6 @@ from airflow_provider_ckpt.sinks.change_effects import in_real_time, with_state
 from airflow_provider_ckpt.sinks.effects import SinkEffect
 from airflow_provider_ckpt.sinks.read_marker import read_marker
 from airflow_provider_ckpt.storage.store import Store
-
-#: Sinks as they were declared, each with the store of its ``directory``.
-Sinks = Sequence[tuple[Sink, Store | None]]
 
 
 def effects_of_restore(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterable
 from contextlib import suppress
-from typing import Any
 
 from airflow_provider_ckpt import codec
 from airflow_provider_ckpt.backup.manifest import Manifest
@@ -19,13 +18,12 @@ from airflow_provider_ckpt.backup.relocation import (
 from airflow_provider_ckpt.backup.retention import date_warnings
 from airflow_provider_ckpt.backup.take import require_apart
 from airflow_provider_ckpt.backup.verify import read_verified, require_restorable_backup
-from airflow_provider_ckpt.change.judge_start import judge_written
+from airflow_provider_ckpt.change.new_place.make import find_or_make_new, require_free_place
+from airflow_provider_ckpt.change.new_place.write import what_is_written
 from airflow_provider_ckpt.change.plan.plan import Plan
-from airflow_provider_ckpt.change.record.find_written import find_written
 from airflow_provider_ckpt.changes.restore.judge_sinks import effects_of_restore
 from airflow_provider_ckpt.changes.restore.open_sink_log import find_new
-from airflow_provider_ckpt.changes.restore.plan import plan_restore, require_free_place
-from airflow_provider_ckpt.changes.restore.require_empty import require_empty
+from airflow_provider_ckpt.changes.restore.plan import plan_restore
 from airflow_provider_ckpt.checkpoint.file_sink_log import SinkLog
 from airflow_provider_ckpt.checkpoint.observe import decode_entries
 from airflow_provider_ckpt.clock import now_ms
@@ -46,11 +44,6 @@ from airflow_provider_ckpt.untrusted.limits import FILE_LOG_BYTES, size_text
 def fork_id(backup: Manifest, target: Store) -> str:
     """The query id of a fork: the same whenever a backup is restored to a location, so that a restore goes on."""
     return str(uuid.uuid5(uuid.NAMESPACE_URL, f"{backup.backup_id} {target.location}"))
-
-
-def what_is_written(plan: Plan) -> tuple[Any, ...]:
-    """Steps of a plan, and its effects on sinks."""
-    return plan.actions, plan.source, plan.batch_id, [(item.sink, item.effect) for item in plan.effects]
 
 
 def make_restore(
@@ -114,11 +107,10 @@ def make_restore(
         trigger=trigger,
         sink=new.location if new is not None else "",
     )
-    earlier = find_written(target, lambda other: what_is_written(other) == what_is_written(plan))
-    if earlier is not None and earlier.state == "applied":
-        return earlier.plan
-    require_empty(plan, target, target.find())
-    return earlier.plan if earlier is not None else judge_written(plan, target, lambda copy: (root, copy.source))
+    wanted = what_is_written(plan)
+    return find_or_make_new(
+        lambda: plan, target, lambda other: what_is_written(other) == wanted, lambda copy: (root, copy.source)
+    )
 
 
 def _require_outside_original(backup: Manifest, target: Store) -> None:

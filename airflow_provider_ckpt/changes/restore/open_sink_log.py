@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from airflow_provider_ckpt.change.new_place.require_empty import being_written, is_of
 from airflow_provider_ckpt.change.plan.actions import Create
-from airflow_provider_ckpt.changes.restore.require_empty import being_written
 from airflow_provider_ckpt.changes.restore.sink_start import entries_before
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.query.sink import Sink
@@ -26,13 +26,7 @@ def _is_new(store: Store, entries: Sequence[Create]) -> bool:
     if objects or set(folders) - {layout.SINK_LOG}:
         return False
     wanted = {entry.name: entry for entry in entries}
-    for name, stored in store.find(layout.SINK_LOG).items():
-        if being_written(name) in wanted and not stored.is_link:
-            continue
-        entry = wanted.get(name)
-        if entry is None or stored.is_link or store.sha256(name) != (entry.size, entry.sha256):
-            return False
-    return True
+    return all(is_of(wanted, stored, store) for stored in store.find(layout.SINK_LOG).values())
 
 
 def open_sink_log(entries: Sequence[Create], store: Store) -> int:

@@ -10,11 +10,9 @@ from airflow_provider_ckpt.change.plan.facts import kept_objects
 from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.change.plan.requirements import EmptyLocation, FromBackup, KeptSinkLog, Requirement
 from airflow_provider_ckpt.changes.restore.sink_start import entries_before
-from airflow_provider_ckpt.checkpoint.own_files import UNDO_DIRECTORY, log_in
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.layout import is_offset_entry, main_name
 from airflow_provider_ckpt.codec.query_metadata import QueryMetadata
-from airflow_provider_ckpt.errors import PlanError
 from airflow_provider_ckpt.sinks.effects import SinkEffect
 
 
@@ -80,14 +78,3 @@ def plan_restore(
         sink=sink,
         trigger=trigger,
     )
-
-
-def require_free_place(location: str) -> None:
-    """Raise PlanError for a place inside the records of changes, or inside the log of a sink or a table."""
-    inside = UNDO_DIRECTORY if UNDO_DIRECTORY in location.split("/") else log_in(location)
-    if inside is not None:
-        raise PlanError(
-            f"the location is inside {inside}, where a checkpoint must not be.",
-            location=location,
-            hint="Nothing was done. Restore to a location outside of it.",
-        )

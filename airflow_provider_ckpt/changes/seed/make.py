@@ -8,11 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from airflow_provider_ckpt.change.judge_start import judge_written
+from airflow_provider_ckpt.change.new_place.make import find_or_make_new, require_free_place
+from airflow_provider_ckpt.change.open_sinks import Sinks
 from airflow_provider_ckpt.change.plan.plan import Plan
-from airflow_provider_ckpt.change.record.find_written import find_written
-from airflow_provider_ckpt.changes.restore.plan import require_free_place
-from airflow_provider_ckpt.changes.restore.require_empty import require_empty
 from airflow_provider_ckpt.changes.seed.plan import (
     Positions,
     committed_batch,
@@ -26,13 +24,9 @@ from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.errors import BatchNotRestorableError, PlanError, located
-from airflow_provider_ckpt.query.sink import Sink
 from airflow_provider_ckpt.sinks.effects import SinkEffect
 from airflow_provider_ckpt.sinks.read_marker import read_marker
 from airflow_provider_ckpt.storage.store import Store
-
-#: Sinks as they were declared, each with the store of its ``directory``.
-Sinks = Sequence[tuple[Sink, Store | None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,12 +128,9 @@ def make_seed(
         effects=effects_of_seed(markers, batch_id, given),
         notes=(given.note,),
     )
-    earlier = find_written(target, partial(_is_again, planned=planned))
-    if earlier is not None and earlier.state == "applied":
-        return earlier.plan
-    plan = planned(query_id=str(uuid.uuid4()), planned_at_ms=now_ms()) if earlier is None else earlier.plan
-    require_empty(plan, target, target.find())
-    return plan if earlier is not None else judge_written(plan, target)
+    return find_or_make_new(
+        lambda: planned(query_id=str(uuid.uuid4()), planned_at_ms=now_ms()), target, partial(_is_again, planned=planned)
+    )
 
 
 def _is_again(plan: Plan, planned: Callable[..., Plan]) -> bool:

@@ -5,23 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from airflow_provider_ckpt import codec
-from airflow_provider_ckpt.change.open_sinks import sinks_of
-from airflow_provider_ckpt.change.places import Stores, require_own_place
-from airflow_provider_ckpt.change.plan.acceptance import require_accepted, require_names
+from airflow_provider_ckpt.change.new_place.write import Writer, write_new
+from airflow_provider_ckpt.change.open_sinks import Sinks, sinks_of
 from airflow_provider_ckpt.change.plan.actions import Action, Create
 from airflow_provider_ckpt.change.plan.plan import Plan
-from airflow_provider_ckpt.change.record import journal
-from airflow_provider_ckpt.change.record.find_done import receipt_of
-from airflow_provider_ckpt.change.record.find_written import find_made, is_unrecorded, record_place
 from airflow_provider_ckpt.change.record.receipt import Receipt
-from airflow_provider_ckpt.changes.restore.require_empty import require_empty
-from airflow_provider_ckpt.changes.seed.make import Sinks, read_markers
+from airflow_provider_ckpt.changes.seed.make import read_markers
 from airflow_provider_ckpt.changes.seed.plan import Positions, committed_batch, plan_seed
-from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.errors import CheckpointFormatError, PlanError, StalePlanError
-from airflow_provider_ckpt.sinks.memory import remember
 from airflow_provider_ckpt.storage.concurrency import OnStep, no_step
 from airflow_provider_ckpt.storage.store import Store
 
@@ -54,66 +47,48 @@ def write_seed(
         StalePlanError: A sink has got a later batch since, or the plan was edited.
         ObjectExistsError: There is something else at the location.
     """
-    require_names(plan.location, by=by, asked=asked, approved_by=approved_by)
-    started_ms = now_ms()
-    _require_seed(plan, target)
-    if (made := find_made(plan, target)) is not None:
-        return receipt_of(made)
-    there = target.find()
-    require_empty(plan, target, there)
-    todo = [action for action in plan.actions if isinstance(action, Create) and action.name not in there]
-    place = record_place(plan, target)
-    record = place if by and (todo or is_unrecorded(place)) else None
-    if todo:
-        _require_unseen(plan, sinks)
-        accepted = require_accepted(plan, accept_sink)
-        if record is not None:
-            number = journal.next_number(target)
-            journal.begin(
-                record,
-                plan,
-                by=by,
-                at_ms=started_ms,
-                from_batch=None,
-                number=number,
-                approved_by=approved_by,
-                accepted=accepted,
-                asked=asked,
+    writer = _Writer(plan, target, tuple(sinks))
+    return write_new(writer, by=by, asked=asked, on_step=on_step, accept_sink=accept_sink, approved_by=approved_by)
+
+
+class _Writer(Writer):
+    """Writes the files of a new checkpoint; see :func:`write_seed`."""
+
+    kind = "seed"
+
+    def require_right(self, todo: Collection[Action]) -> None:
+        """Require the steps of a seed, and sinks that have seen no later batch while there is something to write."""
+        plan = self.plan
+        if not plan.effects or plan.actions != _actions_again(plan):
+            raise StalePlanError(
+                "the plan was edited: it is not one of a seed as ckpt makes it.",
+                location=self.target.location,
+                batch_id=plan.batch_id,
+                hint="Nothing was done. Make the plan again.",
             )
-            remember(target, plan.query_id, sinks, approved_by or by)
-    for done, action in enumerate(todo, 1):
-        target.create(action.name, action.data.encode())
-        on_step(done, len(todo), action.name)
-    for name in there.keys() - plan.writes():  # what an earlier run was writing when it was killed
-        target.delete(name)
-    target.flush()
-    if record is not None:
-        journal.complete(record, plan.plan_id, by=by, at_ms=now_ms())
-    return Receipt(
-        plan_id=plan.plan_id,
-        kind=plan.kind,
-        status="applied" if todo else "already_applied",
-        location=target.location,
-        batch_id=plan.batch_id,
-        actions=len(todo),
-        record=record.location if record is not None else "",
-        started_at_ms=started_ms,
-        finished_at_ms=now_ms(),
-    )
+        if todo:
+            self._require_unseen()
 
-
-def _require_seed(plan: Plan, target: Store) -> None:
-    """Require that a plan writes a new checkpoint to this place, and nothing else."""
-    if plan.kind != "seed":
-        raise PlanError(f"this is the plan of a {plan.kind}, not of a seed.", location=target.location)
-    require_own_place(plan, Stores(target))
-    if not plan.effects or plan.actions != _actions_again(plan):
-        raise StalePlanError(
-            "the plan was edited: it is not one of a seed as ckpt makes it.",
-            location=target.location,
-            batch_id=plan.batch_id,
-            hint="Nothing was done. Make the plan again.",
-        )
+    def _require_unseen(self) -> None:
+        """A query that still runs may have given the sink a batch that the new one will begin with."""
+        plan = self.plan
+        markers = read_markers(self.sinks or [(sink, None) for sink in sinks_of(plan)])
+        if [name for name, _ in markers] != [sink.name for sink in sinks_of(plan)]:
+            raise PlanError(
+                "the sinks that were given are not those of the plan.", location=plan.location, hint="Nothing was done."
+            )
+        try:
+            found = committed_batch([marker for _, marker in markers], plan.batch_id)
+            changed = "a sink has got other batches" if found != plan.batch_id else ""
+        except PlanError as error:  # a file sink whose log was there is not what it was
+            changed = f"a sink was changed ({error.message.removesuffix('.')})"
+        if changed:
+            raise StalePlanError(
+                f"{changed} since the plan was made, which begins after batch {plan.batch_id}.",
+                location=plan.location,
+                batch_id=plan.batch_id,
+                hint="Nothing was done. Stop the query that writes to it, and make the plan again.",
+            )
 
 
 def _actions_again(plan: Plan) -> tuple[Action, ...]:
@@ -142,24 +117,3 @@ def _with_initial(plan: Plan) -> frozenset[str]:
     """The sources to which a plan gives an initial offset."""
     places = (layout.parse(action.name) for action in plan.actions)
     return frozenset(place.source_id for place in places if isinstance(place, layout.InitialOffsetFile))
-
-
-def _require_unseen(plan: Plan, sinks: Sinks) -> None:
-    """A query that still runs may have given the sink a batch that the new one will begin with."""
-    markers = read_markers(sinks or [(sink, None) for sink in sinks_of(plan)])
-    if [name for name, _ in markers] != [sink.name for sink in sinks_of(plan)]:
-        raise PlanError(
-            "the sinks that were given are not those of the plan.", location=plan.location, hint="Nothing was done."
-        )
-    try:
-        found = committed_batch([marker for _, marker in markers], plan.batch_id)
-        changed = "a sink has got other batches" if found != plan.batch_id else ""
-    except PlanError as error:  # a file sink whose log was there is not what it was
-        changed = f"a sink was changed ({error.message.removesuffix('.')})"
-    if changed:
-        raise StalePlanError(
-            f"{changed} since the plan was made, which begins after batch {plan.batch_id}.",
-            location=plan.location,
-            batch_id=plan.batch_id,
-            hint="Nothing was done. Stop the query that writes to it, and make the plan again.",
-        )

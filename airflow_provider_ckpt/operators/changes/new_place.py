@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from airflow_provider_ckpt.change.open_sinks import open_sinks, sinks_of
+from airflow_provider_ckpt.change.new_place.find_written import find_own_begun, find_own_done
+from airflow_provider_ckpt.change.open_sinks import Sinks, open_sinks, sinks_of
 from airflow_provider_ckpt.change.plan.acceptance import require_newer
 from airflow_provider_ckpt.change.plan.kinds import Kind
 from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.change.record.find_done import receipt_of
-from airflow_provider_ckpt.change.record.find_written import find_own_begun, find_own_done
 from airflow_provider_ckpt.change.record.journal import Record
 from airflow_provider_ckpt.change.record.receipt import Receipt
 from airflow_provider_ckpt.errors import CheckpointError
@@ -29,15 +29,12 @@ from airflow_provider_ckpt.operators.base import (
     texts_of,
     words,
 )
-from airflow_provider_ckpt.query.sink import Sink, parse_sink
+from airflow_provider_ckpt.query.sink import parse_sink
 from airflow_provider_ckpt.report.tables import plan_tables
 from airflow_provider_ckpt.storage.store import Store
 
 if TYPE_CHECKING:
     from airflow_provider_ckpt.documents.tasks import ChangeResultDocument
-
-#: Sinks as they were declared, each with the store of its directory.
-Sinks = Sequence[tuple[Sink, Store | None]]
 
 
 class CheckpointNewPlaceOperator(CheckpointOperator):

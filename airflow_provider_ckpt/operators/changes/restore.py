@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from airflow_provider_ckpt.backup.catalog import find_backup
 from airflow_provider_ckpt.backup.relocation import PathRule
+from airflow_provider_ckpt.change.open_sinks import Sinks
 from airflow_provider_ckpt.change.option import WAIT_S
 from airflow_provider_ckpt.change.plan.kinds import Kind
 from airflow_provider_ckpt.change.plan.plan import Plan
@@ -19,7 +20,7 @@ from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.hooks.checkpoint import duration_ms_of, require_flags
 from airflow_provider_ckpt.lineage.datasets import Named, backup, declared_sinks
 from airflow_provider_ckpt.operators.base import texts_by_text
-from airflow_provider_ckpt.operators.changes.new_place import CheckpointNewPlaceOperator, Sinks
+from airflow_provider_ckpt.operators.changes.new_place import CheckpointNewPlaceOperator
 from airflow_provider_ckpt.storage.store import Store
 
 

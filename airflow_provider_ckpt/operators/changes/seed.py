@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
+from airflow_provider_ckpt.change.open_sinks import Sinks
 from airflow_provider_ckpt.change.plan.kinds import Kind
 from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.change.record.receipt import Receipt
@@ -17,7 +18,7 @@ from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.lineage.datasets import Named, checkpoint, declared_sinks, declared_sources
 from airflow_provider_ckpt.operators.base import is_nothing, plain
 from airflow_provider_ckpt.operators.changes.asked import read_sources
-from airflow_provider_ckpt.operators.changes.new_place import CheckpointNewPlaceOperator, Sinks
+from airflow_provider_ckpt.operators.changes.new_place import CheckpointNewPlaceOperator
 from airflow_provider_ckpt.query.source import known_types
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.times import parse_time_ms

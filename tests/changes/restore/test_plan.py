@@ -9,8 +9,7 @@ import pytest
 from airflow_provider_ckpt.backup.manifest import Manifest, ManifestObject
 from airflow_provider_ckpt.change.plan.actions import Copy, Create
 from airflow_provider_ckpt.change.plan.plan import Plan, plan_from_dict
-from airflow_provider_ckpt.changes.restore.plan import plan_restore, require_free_place
-from airflow_provider_ckpt.errors import PlanError
+from airflow_provider_ckpt.changes.restore.plan import plan_restore
 from airflow_provider_ckpt.sinks.effects import SinkEffect
 
 FORK = "00000000-0000-4000-8000-000000000001"
@@ -105,15 +104,3 @@ def test_what_the_plan_says_beside_its_steps():
     assert [(item.kind, item.expected) for item in plan.requirements] == [("location", "empty"), ("backup", "b")]
     assert (plan.warnings, plan.effects) == (("a warning",), (effect,))
     assert plan_from_dict(json.loads(json.dumps(plan.to_dict()))) == plan
-
-
-@pytest.mark.parametrize(
-    "inside", ["_ckpt_undo/orders", "out/_spark_metadata/x", "table/_delta_log", "table/.hoodie/x"]
-)
-def test_no_checkpoint_is_restored_into_records_or_into_the_log_of_a_sink(inside):
-    with pytest.raises(PlanError, match="a checkpoint must not be"):
-        require_free_place(f"s3://lake/{inside}")
-
-
-def test_a_place_whose_name_only_begins_like_one_is_free():
-    require_free_place("s3://lake/_ckpt_undo_2/orders_spark_metadata")

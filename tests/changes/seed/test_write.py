@@ -12,7 +12,7 @@ from airflow_provider_ckpt.changes.seed.write import write_seed
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.checks import check
 from airflow_provider_ckpt.checks.inspect import examine
-from airflow_provider_ckpt.errors import ObjectExistsError, PlanError, StalePlanError, StoreError
+from airflow_provider_ckpt.errors import PlanError, StalePlanError, StoreError
 from airflow_provider_ckpt.query.sink import parse_sink
 from airflow_provider_ckpt.storage.store import Store
 
@@ -45,20 +45,6 @@ def test_given_positions_begin_after_what_the_sink_has_seen(target, files):
     assert offsets_of(target) == {"0": '{"t":{"0":7,"1":0}}'}
     with pytest.raises(PlanError, match="begin after batch 50"):
         make_seed(target, given, KAFKA, sinks=files(41), after_batch=50)
-
-
-def test_a_location_that_is_not_empty_is_refused(old, target, tmp_path):
-    plan = make_seed(target, positions_of(old), KAFKA)
-    target.write("note.txt", b"mine")
-    for again in (
-        lambda: make_seed(target, positions_of(old), KAFKA),
-        lambda: write_seed(plan, target, accept_sink="unknown"),
-    ):
-        with pytest.raises(
-            ObjectExistsError, match="the location is not empty. Give a new or empty location; a seed never"
-        ):
-            again()
-    assert target.find().keys() == {"note.txt"}
 
 
 @pytest.mark.parametrize("written", range(5))

@@ -53,20 +53,6 @@ def find_own_done(target: Store, kind: Kind, by: str, asked: str) -> Record | No
     return done if done is not None and is_in_place(done.plan, target) else None
 
 
-def find_made(plan: Plan, target: Store) -> Record | None:
-    """The record of this very plan of a restore or a seed, when it has ended and its checkpoint is there.
-
-    Raises StoreError when the record cannot be read.
-    """
-    place = record_place(plan, target)
-    if place is None:
-        return None
-    files, _ = place.ls()
-    if journal.RECEIPT not in files or not is_in_place(plan, target):
-        return None
-    return journal.read_record(place, files)
-
-
 def is_in_place(plan: Plan, target: Store) -> bool:
     """True if the query of a plan has its checkpoint at a location: the file with its id is the written one."""
     action = next((action for action in plan.actions if action.name == layout.METADATA), None)
@@ -81,12 +67,6 @@ def record_place(plan: Plan, target: Store) -> Store | None:
         return records_of(target).child(plan.plan_id)
     except CheckpointError:
         return None
-
-
-def is_unrecorded(place: Store | None) -> bool:
-    """True if a change has begun and its end was not recorded: it was killed after its last step."""
-    files = {} if place is None else place.ls()[0]
-    return journal.BEGUN in files and journal.RECEIPT not in files
 
 
 def _survey(target: Store) -> tuple[Record, ...]:

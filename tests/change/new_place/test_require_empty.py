@@ -8,9 +8,9 @@ import pytest
 
 from airflow_provider_ckpt.backup.catalog import find_backup
 from airflow_provider_ckpt.backup.take import take_backup
+from airflow_provider_ckpt.change.new_place.require_empty import require_empty
 from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.changes.restore.make import make_restore
-from airflow_provider_ckpt.changes.restore.require_empty import require_empty
 from airflow_provider_ckpt.changes.restore.restore import restore
 from airflow_provider_ckpt.errors import ObjectExistsError, PlanError
 from airflow_provider_ckpt.storage.store import Store

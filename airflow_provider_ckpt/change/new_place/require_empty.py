@@ -31,10 +31,7 @@ def require_empty(plan: Plan, target: Store, there: Mapping[str, StoredObject]) 
     require_reachable(target)
     wanted = {action.name: action for action in plan.actions if action.place == "checkpoint"}
     for name, stored in there.items():
-        if being_written(name) in wanted and not stored.is_link:
-            continue
-        action = None if stored.is_link else wanted.get(name)
-        if action is None or not _is_what(action, stored, target):
+        if not is_of(wanted, stored, target):
             raise ObjectExistsError(
                 "the location is not empty.",
                 location=target.location,
@@ -43,10 +40,13 @@ def require_empty(plan: Plan, target: Store, there: Mapping[str, StoredObject]) 
             )
 
 
-def _is_what(action: Action, stored: StoredObject, target: Store) -> bool:
-    """True if an object is one that a restore writes. One that vanishes meanwhile is not: nothing here deletes."""
+def is_of(wanted: Mapping[str, Action], stored: StoredObject, store: Store) -> bool:
+    """True if an object is one that is to be written, whole or half. One that vanishes is not: nothing here deletes."""
+    if stored.is_link or being_written(stored.name) in wanted:
+        return not stored.is_link
+    action = wanted.get(stored.name)
     try:
-        return (stored.size, action.sha256) == target.sha256(stored.name)
+        return action is not None and (stored.size, action.sha256) == store.sha256(stored.name)
     except ObjectNotFoundError:
         return False
 
