@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,17 @@ def read_text(path: Path, most: int) -> str:
     if len(data) > most:
         raise ValueError(f"more than {most:,} bytes")
     return data.decode()
+
+
+@contextmanager
+def named_by(option: str, path: Path) -> Iterator[None]:
+    """Make what is wrong with a file, or with what is in it, a usage error of the option that names it."""
+    try:
+        yield
+    except OSError as error:
+        raise click.BadParameter(f"{path}: {error.strerror}", param_hint=option) from None
+    except ValueError as error:
+        raise click.BadParameter(f"{path}: {error}", param_hint=option) from None
 
 
 def require_outside(option: str, path: Path, stores: Iterable[Store | None] = ()) -> None:

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 import click
 
 from airflow_provider_ckpt.checks.baseline import Baseline, parse_baseline
-from airflow_provider_ckpt.cli.files import WrittenFile, read_text, require_outside
+from airflow_provider_ckpt.cli.files import WrittenFile, named_by, read_text, require_outside
 from airflow_provider_ckpt.cli.options import format_of, open_store, option
 from airflow_provider_ckpt.cli.render import print_error, print_json, print_tables, say, telling
 from airflow_provider_ckpt.errors import CheckpointError
@@ -140,19 +140,13 @@ def judge(location: str, storage_options: Iterable[str], evaluate: Callable[[Sto
 def _read(option: str, path: Path, *, missing: bool = False) -> Baseline:
     if missing and not path.exists():
         return Baseline()
-    try:
+    with named_by(option, path):
         return parse_baseline(read_text(path, BASELINE_BYTES))
-    except OSError as error:
-        raise click.BadParameter(f"{path}: {error.strerror}", param_hint=option) from None
-    except ValueError as error:
-        raise click.BadParameter(f"{path}: {error}", param_hint=option) from None
 
 
 def _write(option: str, path: Path, text: str) -> None:
-    try:
+    with named_by(option, path):
         path.write_text(f"{text}\n", encoding="utf-8")
-    except OSError as error:
-        raise click.BadParameter(f"{path}: {error.strerror}", param_hint=option) from None
 
 
 def _print_for_people(judged: Iterable[Judged]) -> None:

@@ -8,7 +8,6 @@ from typing import Any, Literal
 import click
 
 from airflow_provider_ckpt.cli.changes.bookmark_file import write_bookmark
-from airflow_provider_ckpt.cli.conf_file import read_conf_file, with_conf_file
 from airflow_provider_ckpt.cli.files import WrittenFile
 from airflow_provider_ckpt.cli.findings_output import Outputs, judge, judging
 from airflow_provider_ckpt.cli.options import (
@@ -25,6 +24,7 @@ from airflow_provider_ckpt.cli.options import (
     with_kafka_config,
     with_sources,
 )
+from airflow_provider_ckpt.cli.positions.source_options import read_conf_file, with_conf_file
 from airflow_provider_ckpt.cli.positions.topic_memory import TopicMemory, with_topic_ids
 from airflow_provider_ckpt.query.deploy import DeploySpec, declare
 from airflow_provider_ckpt.query.source import MOST_SOURCES, Source

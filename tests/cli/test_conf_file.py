@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 import pytest
 
-from airflow_provider_ckpt.cli.conf_file import read_conf_file
+from airflow_provider_ckpt.cli.positions.source_options import read_conf_file
 from airflow_provider_ckpt.query.deploy import DeploySpec
 
 

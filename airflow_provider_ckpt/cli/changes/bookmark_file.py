@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import click
-
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
-from airflow_provider_ckpt.cli.files import read_text, require_outside
+from airflow_provider_ckpt.cli.files import named_by, read_text, require_outside
 from airflow_provider_ckpt.errors import CheckpointNotFoundError, StoreError, located
 from airflow_provider_ckpt.restart import bookmark
 from airflow_provider_ckpt.restart.bookmark import Bookmark, take_bookmark
@@ -27,13 +25,11 @@ def write_bookmark(option: str, path: Path, store: Store, view: CheckpointView) 
     """
     require_outside(option, path, [store])
     data = f"{json.dumps(take_bookmark(view).to_dict(), indent=2)}\n".encode()
-    try:
+    with named_by(option, path):
         real = path.resolve()
         if real.exists():
             require_regular(str(real))
         publish(str(real), lambda file: file.write(data), replace=True)
-    except OSError as error:
-        raise click.BadParameter(f"{path}: {error.strerror}", param_hint=option) from None
 
 
 def read_bookmark(path: Path) -> Bookmark:

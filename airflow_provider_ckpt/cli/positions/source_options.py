@@ -2,19 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from airflow_provider_ckpt.cli.conf_file import read_conf_file, with_conf_file
+from airflow_provider_ckpt.cli.files import named_by, read_text
 from airflow_provider_ckpt.cli.options import option, pairs, together, with_kafka_config, with_sources
 from airflow_provider_ckpt.query.source import Source
 
 if TYPE_CHECKING:
+    from airflow_provider_ckpt.query.deploys import Deploys
     from airflow_provider_ckpt.query.source_options import QueryOptions
+
+
+def with_conf_file(help_text: str) -> Callable[[Any], Any]:
+    """``--conf-file``, of a command that asks the sources, or that judges a deploy."""
+    return option("--conf-file FILE", help_text, type=click.Path(exists=True, dir_okay=False, path_type=Path))
+
+
+def read_conf_file(path: Path | None) -> Deploys:
+    """Read the declarations of the file; empty without a file. Raises click.BadParameter."""
+    from airflow_provider_ckpt.query.deploys import Deploys, parse_deploys  # rooms that few calls need
+    from airflow_provider_ckpt.query.yaml_text import MOST_YAML_CHARS
+
+    if path is None:
+        return Deploys()
+    with named_by("--conf-file", path):
+        return parse_deploys(path.name, read_text(path, MOST_YAML_CHARS))
+
 
 #: ``--conf-file``, for commands that ask the sources.
 from_file = with_conf_file(

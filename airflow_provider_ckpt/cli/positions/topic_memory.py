@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-import click
-
-from airflow_provider_ckpt.cli.files import WrittenFile, read_text, require_outside
+from airflow_provider_ckpt.cli.files import WrittenFile, named_by, read_text, require_outside
 from airflow_provider_ckpt.cli.options import option
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.untrusted.limits import BASELINE_BYTES
@@ -30,12 +28,8 @@ class TopicMemory:
             return
         from airflow_provider_ckpt.sources.kafka.topic_ids import TopicIds, parse_topic_ids
 
-        try:
+        with named_by(_OPTION, path):
             self._ids = parse_topic_ids(read_text(path, BASELINE_BYTES)) if path.exists() else TopicIds()
-        except OSError as error:
-            raise click.BadParameter(f"{path}: {error.strerror}", param_hint=_OPTION) from None
-        except ValueError as error:
-            raise click.BadParameter(f"{path}: {error}", param_hint=_OPTION) from None
 
     def of(self, location: str) -> Mapping[str, str]:
         """The ids that the topics of a checkpoint had before."""
@@ -50,7 +44,5 @@ class TopicMemory:
         if seen == self._ids:
             return
         self._ids = seen
-        try:
+        with named_by(_OPTION, self._path):
             self._path.write_text(f"{seen.to_json()}\n", encoding="utf-8")
-        except OSError as error:
-            raise click.BadParameter(f"{self._path}: {error.strerror}", param_hint=_OPTION) from None
