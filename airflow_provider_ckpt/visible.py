@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 _LINE_BREAKS = "\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029"
 #: Control characters (C0 without tab, DEL, C1), directions, invisible characters that reorder or hide.
@@ -22,6 +23,15 @@ def visible(text: str) -> str:
 def visible_lines(text: str) -> str:
     """As :func:`visible`, for a text whose line breaks are ours."""
     return _of_no_command(_HIDDEN_IN_LINES.sub(_spelled, _SURROGATES.sub("\ufffd", text)))
+
+
+def visible_values(value: Any) -> Any:
+    """A JSON value, each text in it as :func:`visible` has it."""
+    if isinstance(value, dict):
+        return {key: visible_values(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [visible_values(item) for item in value]
+    return visible(value) if isinstance(value, str) else value
 
 
 def visible_json(document: str) -> str:

@@ -63,6 +63,7 @@ PRINTED_BY: Mapping[type, str] = {
 #: Documents of which a type has the last keys alone: those before are of a dataclass.
 BEGINS_WITH: Mapping[type, Any] = {
     findings.JudgedFindingFields: findings.FindingFields,
+    tasks.ComparisonResultDocument: tasks.ComparisonFields,
     tasks.ToldPruneFields: backups.PrunePlanFields,
     tasks.ToldPruneReceiptFields: backups.PruneReceiptFields,
 }

@@ -8,7 +8,9 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice, zip_longest
-from typing import Any
+from typing import Annotated, Any
+
+from airflow_provider_ckpt.documents.as_document import Documented
 
 #: How many rows of a side are held at most, and how many differences are told as examples.
 MOST_ROWS, EXAMPLES = 1_000_000, 5
@@ -20,45 +22,33 @@ Row = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(Documented):
     """A row that one output has more often than the other.
 
     Args:
         key: The values of the key columns, in their order; empty without a key.
-        live: The row of the live output as JSON; None when only the other has it.
-        shadow: The row of the shadow output as JSON; None when only the live one has it.
     """
 
     key: tuple[str, ...]
-    live: str | None
-    shadow: str | None
+    live: Annotated[str | None, "row of the live output; null when only the other has it"]
+    shadow: Annotated[str | None, "row of the shadow output; null when only the live one has it"]
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
-    """Rows that two outputs of the same range share, and their differences.
+class Comparison(Documented):
+    """Rows that two outputs of the same range share, and their differences. A row that is there twice counts twice."""
 
-    Args:
-        live_rows: Rows of the live output; a row that is there twice counts twice.
-        shadow_rows: Rows of the shadow output.
-        missing: Rows that the shadow output lacks: one, for a row that is there twice and once.
-        extra: Rows that the live output lacks.
-        lost_columns: Columns of the live output alone.
-        new_columns: Columns of the shadow output alone that were not declared.
-        shape: How the files of the two differ, in words; empty where no files were read.
-        keys: How many keys have rows that differ; 0 without a key.
-        examples: The first differences, by key or row.
-    """
-
-    live_rows: int
-    shadow_rows: int
-    missing: int = 0
-    extra: int = 0
-    lost_columns: tuple[str, ...] = ()
-    new_columns: tuple[str, ...] = ()
-    shape: tuple[str, ...] = ()
-    keys: int = 0
-    examples: tuple[Difference, ...] = ()
+    live_rows: Annotated[int, "number of rows of the live output"]
+    shadow_rows: Annotated[int, "number of rows of the shadow output"]
+    missing: Annotated[int, "number of rows that the shadow output lacks"] = 0
+    extra: Annotated[int, "number of rows that the live output lacks"] = 0
+    lost_columns: Annotated[tuple[str, ...], "columns of the live output alone"] = ()
+    new_columns: Annotated[tuple[str, ...], "columns of the shadow output alone that were not declared"] = ()
+    shape: Annotated[
+        tuple[str, ...], "how the files differ in format, partition columns or types of columns, in words"
+    ] = ()
+    keys: Annotated[int, "number of keys with rows that differ; 0 without a key"] = 0
+    examples: Annotated[tuple[Difference, ...], "the first differences; at most five"] = ()
 
     @property
     def is_equal(self) -> bool:

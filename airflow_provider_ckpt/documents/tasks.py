@@ -10,7 +10,7 @@ from airflow_provider_ckpt.documents.backups import (
     BackupFields,
     RehearsalFields,
 )
-from airflow_provider_ckpt.documents.changes import ReceiptFields
+from airflow_provider_ckpt.documents.changes import ReceiptFields, SinkEffectFields
 from airflow_provider_ckpt.documents.findings import (
     FindingFields,
     ForecastWithFindingsFields,
@@ -187,11 +187,10 @@ class WindowsResultDocument(Document):
 StagedRangeDocument = Annotated[dict[str, Any], DocumentOf("blue_green.stage_range", "StagedRange")]
 
 
-class DifferenceFields(TypedDict):
-    """A row that one output has more often than the other."""
+DifferenceFields = Annotated[dict[str, Any], DocumentOf("blue_green.rows", "Difference")]
 
-    live: Annotated[str | None, "row of the live output; null when only the other has it"]
-    shadow: Annotated[str | None, "row of the shadow output; null when only the live one has it"]
+
+ComparisonFields = Annotated[dict[str, Any], DocumentOf("blue_green.rows", "Comparison")]
 
 
 class ComparisonResultDocument(Document):
@@ -199,26 +198,8 @@ class ComparisonResultDocument(Document):
 
     is_equal: Annotated[bool, "whether rows, columns and watermark are equal"]
     sentence: Annotated[str, "the result in one line, for people"]
-    live_rows: Annotated[int, "number of rows of the live output"]
-    shadow_rows: Annotated[int, "number of rows of the shadow output"]
-    missing: Annotated[int, "number of rows that the shadow output lacks"]
-    extra: Annotated[int, "number of rows that the live output lacks"]
-    keys: Annotated[int, "number of keys with rows that differ; 0 without a key"]
-    lost_columns: Annotated[list[str], "columns of the live output alone"]
-    new_columns: Annotated[list[str], "columns of the shadow output alone that were not declared"]
-    shape: Annotated[list[str], "how the files differ in format, partition columns or types of columns, in words"]
     live_watermark_ms: Annotated[int, "watermark after the range, epoch milliseconds; 0 when there is none"]
     shadow_watermark_ms: Annotated[int, "the same of the new version"]
-    examples: Annotated[list[DifferenceFields], "the first differences; at most five"]
-
-
-class SwitchEffectFields(TypedDict):
-    """Effect of a switch on one sink."""
-
-    sink: Annotated[str, "type and location of the sink"]
-    effect: Annotated[str, "`exact`, `duplicated` or `unknown`"]
-    reason: Annotated[str, "why"]
-    remedy: Annotated[str, "what makes the effect exact; may be empty"]
 
 
 class SwitchResultDocument(Document):
@@ -226,7 +207,7 @@ class SwitchResultDocument(Document):
 
     batch_id: Annotated[int | None, "latest committed batch"]
     in_flight: Annotated[int | None, "batch that is planned and not committed, or null"]
-    sink_effects: Annotated[list[SwitchEffectFields], "what a switch does at each sink"]
+    sink_effects: Annotated[list[SinkEffectFields], "what a switch does at each sink"]
     way_back: Annotated[list[str], "the ways to go back, each with its command"]
 
 

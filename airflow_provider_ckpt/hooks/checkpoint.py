@@ -28,7 +28,7 @@ from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.times import parse_duration_ms
 from airflow_provider_ckpt.untrusted.bounded_json import parse_json
 from airflow_provider_ckpt.untrusted.fields import require_flag
-from airflow_provider_ckpt.visible import visible
+from airflow_provider_ckpt.visible import visible_values
 from airflow_provider_ckpt.waiting import SourceEnds
 
 #: XCom key of what a task has failed with.
@@ -232,8 +232,7 @@ def push_error(context: Any, told: Mapping[str, Any]) -> None:
     """Let the tasks behind this one read what it failed with, in texts that any database holds."""
     if (task := context.get("ti")) is None:  # called by a program, and not by Airflow
         return
-    fields = {key: visible(value) if isinstance(value, str) else value for key, value in told.items()}
-    task.xcom_push(key=ERROR_KEY, value={"format_version": FORMAT_VERSION, "error": fields})
+    task.xcom_push(key=ERROR_KEY, value={"format_version": FORMAT_VERSION, "error": visible_values(dict(told))})
 
 
 def airflow_error(error: CheckpointError) -> Exception:

@@ -16,7 +16,7 @@ from airflow_provider_ckpt.lineage.datasets import Named, checkpoint, declared_s
 from airflow_provider_ckpt.operators.base import CheckpointOperator, texts_of, value_of
 from airflow_provider_ckpt.query.sink import parse_sink
 from airflow_provider_ckpt.report.table import facts
-from airflow_provider_ckpt.visible import visible
+from airflow_provider_ckpt.visible import visible, visible_values
 
 if TYPE_CHECKING:
     from airflow_provider_ckpt.documents.tasks import ComparisonResultDocument
@@ -130,23 +130,11 @@ class CheckpointCompareOperator(CheckpointOperator):
 
 
 def _document(outcome: Outcome) -> ComparisonResultDocument:
-    found = outcome.comparison
     return {
         "format_version": FORMAT_VERSION,
+        **visible_values(outcome.comparison.to_dict()),
         "is_equal": outcome.is_equal,
         "sentence": visible(outcome.sentence),
-        "live_rows": found.live_rows,
-        "shadow_rows": found.shadow_rows,
-        "missing": found.missing,
-        "extra": found.extra,
-        "keys": found.keys,
-        "lost_columns": [visible(name) for name in found.lost_columns],
-        "new_columns": [visible(name) for name in found.new_columns],
-        "shape": [visible(words) for words in found.shape],
         "live_watermark_ms": outcome.live_watermark_ms,
         "shadow_watermark_ms": outcome.shadow_watermark_ms,
-        "examples": [
-            {"live": visible(item.live) if item.live else None, "shadow": visible(item.shadow) if item.shadow else None}
-            for item in found.examples
-        ],
     }

@@ -17,7 +17,7 @@ from airflow_provider_ckpt.operators.changes.in_place import own_errors
 from airflow_provider_ckpt.query.sink import parse_sink
 from airflow_provider_ckpt.report.table import facts
 from airflow_provider_ckpt.untrusted.secrets import scrub
-from airflow_provider_ckpt.visible import visible
+from airflow_provider_ckpt.visible import visible_values
 
 if TYPE_CHECKING:
     from airflow_provider_ckpt.documents.tasks import SwitchResultDocument
@@ -87,15 +87,7 @@ class CheckpointSwitchOperator(CheckpointOperator):
                 "format_version": FORMAT_VERSION,
                 "batch_id": last,
                 "in_flight": view.in_flight,
-                "sink_effects": [
-                    {
-                        "sink": visible(item.sink),
-                        "effect": item.effect,
-                        "reason": visible(item.reason),
-                        "remedy": visible(item.remedy),
-                    }
-                    for item in effects
-                ],
+                "sink_effects": [visible_values(item.to_dict()) for item in effects],
                 "way_back": []
                 if last is None
                 else list(way_back(view.location, last, scrub(sink), scrub(self.backup_root))),
