@@ -68,6 +68,11 @@ def state_not_written_again(view: CheckpointView) -> Iterator[Finding]:
         )
 
 
+def skips_in_flight(view: CheckpointView) -> bool:
+    """True if the sink takes the batch in flight for done, so that it reads nothing when it runs again."""
+    return view.in_flight is not None and _skipped_uncomputed(view)[0] >= view.in_flight
+
+
 def _skipped_uncomputed(view: CheckpointView) -> tuple[int, Remedy]:
     """The newest batch that the sink skips without computing it, -1 where none is known; and what helps."""
     if view.sink is not None:

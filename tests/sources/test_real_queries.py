@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from airflow_provider_ckpt.checkpoint.observe import observe
+from airflow_provider_ckpt.checks.inspect import examine
 from airflow_provider_ckpt.query.source import Source
 from airflow_provider_ckpt.sources.kafka.ask_brokers import Brokers
 from airflow_provider_ckpt.sources.kafka.read_losses import read_losses
@@ -235,6 +236,37 @@ def test_what_a_restart_stops_with_was_foretold(session, kafka, tmp_path, row, f
     ROWS[row](loss)
     told, stopped = loss.restart(fails, **{"kafkaConsumer.pollTimeoutMs": "2000"})
     assert told == stopped
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("has_it", [True, False])
+def test_a_batch_in_flight_that_goes_back_stops_unless_the_file_sink_has_it(session, kafka, tmp_path, has_it):
+    from pyspark.errors import StreamingQueryException
+
+    topic, checkpoint, out = kafka.create(), tmp_path / "checkpoint", tmp_path / "out"
+    records = session.readStream.format("kafka").option("kafka.bootstrap.servers", kafka.bootstrap)
+    records = records.option("subscribe", topic).option("startingOffsets", "earliest").load().selectExpr("value")
+    writer = records.writeStream.format("parquet").option("path", str(out)).trigger(availableNow=True)
+    writer = writer.option("checkpointLocation", str(checkpoint))
+    for count in (10, 5):
+        kafka.produce(topic, count)
+        writer.start().awaitTermination(600)
+    for name in ("commits/1", "commits/.1.crc", "offsets/.1.crc"):
+        (checkpoint / name).unlink()
+    entry = checkpoint / "offsets/1"
+    entry.write_text(entry.read_text().replace(':{"0":15}', ':{"0":4}'))
+    for name in () if has_it else ("1", ".1.crc"):
+        (out / "_spark_metadata" / name).unlink()
+    view = examine(Store.open(str(checkpoint)), sink=Store.open(str(out)))
+    source = Source("0", "kafka", f"{kafka.bootstrap}/{topic}")
+    (found,) = read_losses(view, {"0": source}, {}, {}, Brokers({})).findings
+    try:
+        writer.start().awaitTermination(600)
+    except StreamingQueryException as stopped:
+        assert condition_of(str(stopped)) == found.spark_error and not has_it
+    else:
+        assert found.spark_error is None and has_it
+        assert session.read.parquet(str(out)).count() == 15 + (15 - 4)
 
 
 # --- what happens while a query runs --------------------------------------------------------------------------------

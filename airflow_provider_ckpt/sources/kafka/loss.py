@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from airflow_provider_ckpt.checkpoint.contents import listed_shortly
 from airflow_provider_ckpt.checks.findings import Finding, an_error
@@ -64,6 +64,7 @@ class KafkaSource:
         options: Options that the query sets for it.
         checkpoint: Location of the checkpoint, for the commands that findings advise; empty for findings without any.
         servers: Bootstrap servers of its broker, for the same.
+        skipped: Whether the sink has the batch in flight already, so that Spark commits it and reads nothing of it.
     """
 
     source_id: str
@@ -77,6 +78,7 @@ class KafkaSource:
     options: SourceOptions = field(default_factory=SourceOptions)
     checkpoint: str = ""
     servers: str = ""
+    skipped: bool = False
 
     @property
     def recreated(self) -> tuple[str, ...]:
@@ -204,7 +206,16 @@ def _went_back(source: KafkaSource) -> Iterator[Finding]:
             f"{source.position[at]} to {planned[at]}: a start on a topic that was created again has failed after "
             f"it had planned the batch. {_both(source, f'never reads the records before {planned[at]}')}"
         )
-        yield _finding(source, "CKPT252", message, "PARTITION_OFFSET_CHANGED", _RESET, _TO_CURRENT)
+        if source.skipped:
+            message = (
+                f"the batch in flight goes back in {_partitions(poisoned)} of source {source.source_id}, from "
+                f"{source.position[at]} to {planned[at]}, and the sink has this batch: Spark commits it and reads "
+                f"nothing of it, whatever failOnDataLoss says, and goes on from {planned[at]}. The records from there "
+                f"to {source.position[at]} are read again, unless the topic was created again: then those before "
+                f"{planned[at]} are never read"
+            )
+        found = _finding(source, "CKPT252", message, "PARTITION_OFFSET_CHANGED", _RESET, _TO_CURRENT)
+        yield replace(found, spark_error=None) if source.skipped else found
     if beyond and not poisoned and source.planned is None:
         at = min(beyond)
         goes_on = f"moves to the end, and never reads the records before it ({latest[at]} in {at[0]}-{at[1]})"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
+from airflow_provider_ckpt.checks.file_sink import skips_in_flight
 from airflow_provider_ckpt.checks.findings import Finding
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
@@ -79,6 +80,7 @@ def _losses(
                     options=own,
                     checkpoint=view.location,
                     servers=declared.location,
+                    skipped=skips_in_flight(view),
                 )
             )
         else:

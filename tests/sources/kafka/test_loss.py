@@ -181,3 +181,13 @@ def test_many_partitions_are_counted():
 def test_a_topic_that_has_gone_is_not_taken_for_one_that_was_created_again():
     gone = CASES["the topic is deleted"].source(True)
     assert replace(gone, known_ids={"t": "before"}).recreated == ()
+
+
+@pytest.mark.parametrize("fails", [True, False, None])
+def test_a_batch_in_flight_that_the_sink_has_is_not_read_so_spark_starts(fails):
+    """Measured on Spark 4.3: the batch is committed, and the next one reads from where it ends."""
+    source = Case({0: (0, 24)}, planned={0: 4}, known_id=None).source(fails)
+    assert [bool(item.spark_error) for item in losses(source)] == [fails is not False]
+    (item,) = losses(replace(source, skipped=True))
+    assert (item.code, item.severity, item.spark_error) == ("CKPT252", "error", None)
+    assert "goes on from 4. The records from there to 10 are read again" in item.message
