@@ -6,6 +6,7 @@ so what it writes is no sign of the outer query, and belongs in no backup of tha
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 
 from airflow_provider_ckpt.checkpoint.own_files import DATA, DROPPED, INTENT, MANIFEST, UNDO_DIRECTORY
@@ -13,8 +14,14 @@ from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.storage.packed import PackedObjects
 
 _LOGS = (layout.OFFSETS, layout.COMMITS)
-#: Where no checkpoint of another query is; of millions of state files no more is asked than that.
-_NOT_ENTERED = tuple(f"{name}/" for name in (*layout.TOP_DIRECTORIES, UNDO_DIRECTORY))
+#: Where no checkpoint of another query is.
+_NOT_ENTERED = tuple(f"{name}/" for name in (layout.OFFSETS, layout.COMMITS, UNDO_DIRECTORY))
+#: Where sources and operators have files of their own: a checkpoint there shows by its id as well, and is in none of
+#: the directories with the number of a source, an operator or a partition. Of millions of state files no more is asked
+#: than what their names hold.
+_OF_OTHERS = tuple(f"{name}/" for name in layout.TOP_DIRECTORIES if f"{name}/" not in _NOT_ENTERED)
+_IN_LOG = tuple(f"/{name}/" for name in _LOGS)
+_NUMBERED = re.compile(r"[^/]+(?:/\d+)+")
 _BACKUP = (MANIFEST, INTENT, DROPPED)
 
 
@@ -22,9 +29,11 @@ def without_inside(objects: PackedObjects) -> tuple[PackedObjects, tuple[str, ..
     """Split a listing into the checkpoint's own objects and the outermost directories of checkpoints inside it.
 
     Records of changes of an inner checkpoint, which are beside it, count as part of it. A backup that is inside is
-    none: it is a copy. A directory counts by an entry of the offset or the commit log.
+    none: it is a copy. A directory counts by an entry of the offset or the commit log; in the directories of Spark
+    that sources and operators write to, it has to have the id of its query, too.
     """
-    found = sorted({root for name in objects if (root := _root_of(name)) and not _is_backup(root, objects)})
+    named = {root for name in objects if (root := _root_of(name)) and not _is_backup(root, objects)}
+    found = sorted(root for root in named if not root.startswith(_OF_OTHERS) or _has_id(root, objects))
     roots: list[str] = []
     for root in found:
         if not roots or not root.startswith(f"{roots[-1]}/"):
@@ -48,7 +57,7 @@ def _prefixes(roots: Collection[str]) -> tuple[str, ...]:
 
 def _root_of(name: str) -> str | None:
     """The checkpoint that an entry of a log is of, relative to the outer one; None for any other name."""
-    if name.startswith(_NOT_ENTERED):
+    if name.startswith(_NOT_ENTERED) or (name.startswith(_OF_OTHERS) and not any(log in name for log in _IN_LOG)):
         return None
     directory, _, base = name.rpartition("/")
     root, _, log = directory.rpartition("/")
@@ -56,6 +65,10 @@ def _root_of(name: str) -> str | None:
         return None
     parsed = layout.parse(f"{log}/{base}")
     return root if isinstance(parsed, layout.LogEntry) and parsed.canonical else None
+
+
+def _has_id(root: str, objects: PackedObjects) -> bool:
+    return not _NUMBERED.fullmatch(root) and f"{root}/{layout.METADATA}" in objects
 
 
 def _is_backup(root: str, objects: PackedObjects) -> bool:

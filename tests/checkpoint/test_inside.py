@@ -38,6 +38,10 @@ def listed(*names: str) -> PackedObjects:
     (["a/offsets/0", "a/b/offsets/0"], ["a"]), (["_checkpoints/a/commits/0"], ["_checkpoints/a"]),
     (["a/offsets/.0.crc"], []), (["a/offsets/007"], []), (["a/metadata"], []), (["offsets/0"], []), (["sources/0/offsets/0"], []),
     (["state/0/offsets/0"], []), (["offsets/offsets/0"], []), (["_ckpt_undo/a/1/offsets/3"], []),
+    (["sources/deep/offsets/0", "sources/deep/metadata"], ["sources/deep"]), (["sources/deep/offsets/0"], []),
+    (["state/deep/commits/3", "state/deep/metadata", "state/0/0/1.delta"], ["state/deep"]),
+    (["sources/0/deep/offsets/0", "sources/0/deep/metadata"], ["sources/0/deep"]), (["sources/0/offsets/0", "sources/0/metadata"], []),
+    (["state/0/0/offsets/0", "state/0/0/metadata"], []), (["offsets/deep/offsets/0", "offsets/deep/metadata"], []),
     (["bk/1/manifest.json", "bk/1/checkpoint/offsets/0"], []), (["bk/checkpoint/offsets/0"], ["bk/checkpoint"]),
     (["checkpoint/offsets/0", "manifest.json"], []),
 ])  # fmt: skip
@@ -66,6 +70,17 @@ def test_it_is_named_and_is_no_unknown_file(outer):
     found = {item.code: item for item in inspect(Store.open(str(outer)), deep=True)}
     assert (found["CKPT149"].name, found["CKPT149"].severity) == ("other", "note")
     assert found["CKPT160"].message == "1 files are not known to ckpt: notes.txt"
+
+
+@pytest.mark.parametrize("place", ["sources/deep", "state/deep", "sources/0/deep"])
+def test_it_is_named_where_sources_and_operators_write(golden, tmp_path, place):
+    checkpoint = golden("file-to-parquet-5")
+    (checkpoint / place).parent.mkdir(exist_ok=True)
+    shutil.copytree(golden("agg-hdfs"), checkpoint / place)
+    store = Store.open(str(checkpoint))
+    assert [(item.code, item.name) for item in inspect(store, deep=True)] == [("CKPT149", place)]
+    taken = take_backup(store, Store.open(str(tmp_path / "backups")))
+    assert not any(item.name.startswith(place) for item in taken.objects)
 
 
 def test_show_says_what_it_is(outer, capsys):
