@@ -82,7 +82,7 @@ def contents(
     for name in sorted(view.objects):
         if name in needed:
             continue
-        reason = judge.reason(name, needed)
+        reason = None if view.objects[name].is_unreachable else judge.reason(name, needed)
         if reason is None:
             reason = _oddity(view.objects[name], can_hold, directories)
         if reason is None:

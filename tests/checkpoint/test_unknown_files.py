@@ -255,6 +255,14 @@ def test_what_is_no_regular_file_ends_neither_a_check_nor_a_backup(query, root):
     assert orders.back_up(root).not_judged[0].startswith("not in the backup is 'offsets/pipe', 'pipe'")
 
 
+@pytest.mark.parametrize("name", ["sources/0/77", "state/0/0/77.delta", "sources/0/.77.crc"])
+def test_what_is_no_regular_file_is_said_where_the_backup_has_no_need_of_it(query, root, name):
+    orders = query()
+    (orders.checkpoint / name).parent.mkdir(parents=True, exist_ok=True)
+    os.mkfifo(orders.checkpoint / name)
+    assert orders.back_up(root).not_judged[0].startswith(f"not in the backup is {name!r}")
+
+
 def test_a_directory_beside_sparks_that_may_not_be_listed_ends_neither_a_check_nor_a_backup(query, root):
     orders = query()
     closed = orders.checkpoint / "closed"
