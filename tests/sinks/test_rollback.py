@@ -87,7 +87,7 @@ def test_a_query_with_state_would_stop_and_that_is_not_accepted_as_skipped(dedup
     before = sorted(checkpoint.rglob("*"))
     assert run(["rollback", str(checkpoint), "--to-batch", "2", *options, "--accept-sink", "skipped", *how]) == 4
     refused = json.loads(capsys.readouterr().out)["error"]
-    assert "is stops: " in refused["message"] and "--accept-sink stops" in refused["hint"]
+    assert "is that the query stops: " in refused["message"] and "--accept-sink stops" in refused["hint"]
     assert sorted(checkpoint.rglob("*")) == before
     assert effect(checkpoint, capsys, *options, "--trim-sink-log")["effect"] == "exact"
 

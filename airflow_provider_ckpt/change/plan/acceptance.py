@@ -74,9 +74,10 @@ def refusal(
     effect = next((item for item in effects if item.effect == worst), None)
     sink = "the sink, which was not declared," if effect is None or effect.sink == NOT_DECLARED else effect.sink
     reason = f": {effect.reason}" if effect else ""
+    word = "that the query stops" if worst == "stops" else worst
     hint = f"Nothing was done. {effect.remedy if effect else ''}".strip()
     return PlanError(
-        f"the effect of {what} on {sink} is {worst}{reason}.",
+        f"the effect of {what} on {sink} is {word}{reason}.",
         location=location,
         batch_id=batch_id,
         hint=f"{hint} To accept the effect, add {option}.",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -16,6 +16,7 @@ from airflow_provider_ckpt.cli.render import counted, print_json, print_tables, 
 from airflow_provider_ckpt.cli.streams import has_done
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.report.tables import plan_tables
+from airflow_provider_ckpt.sinks.effects import Effect
 from airflow_provider_ckpt.times import time_text
 
 if TYPE_CHECKING:
@@ -70,10 +71,17 @@ def report_change(
             is_so = f"{plan.location} is at batch {plan.batch_id} already"
         say(f"The plan has no steps: {is_so}.", colour="green")
     else:
-        accepting = f" and accept that the sink effect is {' and '.join(plan.to_accept)}" if plan.to_accept else ""
+        accepting = f" and accept {_accepted(plan.to_accept)}" if plan.to_accept else ""
         written = f"The plan is in {plan_out}. " if plan_out else ""
         say(f"{written}Nothing was changed. To apply the plan{accepting}:", colour="yellow")
         click.echo(next_command(plan, plan_out))
+
+
+def _accepted(effects: Sequence[Effect]) -> str:
+    """What somebody accepts with some effects, as ``that the sink effect is duplicated and that the query stops``."""
+    rows = " and ".join(effect for effect in effects if effect != "stops")
+    said = (f"that the sink effect is {rows}" if rows else "", "that the query stops" if "stops" in effects else "")
+    return " and ".join(filter(None, said))
 
 
 def already_done(done: Record) -> str:

@@ -16,6 +16,7 @@ from tests.change.plans import ROLLBACK
 EXACT = SinkEffect("file:out", "exact", "why")
 TWICE = SinkEffect("kafka", "duplicated", "Kafka knows no batch", "Let consumers drop them.")
 LOST = SinkEffect(NOT_DECLARED, "skipped", "it holds them")
+STOPS = SinkEffect("file:out", "stops", "the sink skips batch 3")
 
 
 @pytest.mark.parametrize(
@@ -54,6 +55,12 @@ def test_what_had_to_be_accepted_and_was(effects, accepted, needed):
     [
         ((EXACT, TWICE), None, "on kafka is duplicated: Kafka knows no batch", "Let consumers drop them."),
         ((TWICE, LOST), "duplicated", "on the sink, which was not declared, is skipped", "--accept-sink skipped (in"),
+        (
+            (TWICE, STOPS),
+            None,
+            "on file:out is that the query stops: the sink skips batch 3",
+            "--accept-sink stops (in",
+        ),
         ((TWICE, LOST), "", "is skipped: it holds them", "--accept-sink duplicated --accept-sink skipped (in"),
     ],
 )

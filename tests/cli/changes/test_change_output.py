@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import json
 import shlex
+from dataclasses import replace
+
+import pytest
 
 from airflow_provider_ckpt.cli import run
+from airflow_provider_ckpt.cli.changes import change_output
+from airflow_provider_ckpt.sinks.effects import SinkEffect
+from tests.change.plans import ROLLBACK
 
 STOPPED = ["--i-know-it-is-stopped", "--quiet-period", "0"]
 
@@ -31,6 +37,26 @@ def test_the_last_line_of_a_plan_carries_it_out_and_that_of_a_change_takes_it_ba
     again = capsys.readouterr().out.rstrip().split("\n")[-1].partition("To undo it, make the change again")[2]
     assert again == f", which is shown by: ckpt history {checkpoint} --plan {plan_id}"
     assert run(["history", str(checkpoint), "--plan", plan_id]) == 0
+
+
+@pytest.mark.parametrize(
+    ("effects", "said"),
+    [
+        (("exact",), "To apply the plan:"),
+        (("duplicated", "unknown"), "To apply the plan and accept that the sink effect is duplicated and unknown:"),
+        (("stops",), "To apply the plan and accept that the query stops:"),
+        (
+            ("skipped", "stops"),
+            "To apply the plan and accept that the sink effect is skipped and that the query stops:",
+        ),
+    ],
+)
+def test_what_the_command_accepts_is_a_sentence(capsys, monkeypatch, effects, said):
+    monkeypatch.setattr(change_output, "next_command", lambda *_: "ckpt rollback")
+    change_output.report_change(
+        replace(ROLLBACK, effects=tuple(SinkEffect("s", each, "") for each in effects)), None, as_json=False
+    )
+    assert said in " ".join(capsys.readouterr().out.split())
 
 
 def test_a_json_document_has_the_plan_and_the_receipt_once_there_is_one(golden, capsys):
