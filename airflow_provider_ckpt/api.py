@@ -58,13 +58,19 @@ from airflow_provider_ckpt.codec.typed_offset import Order, TypedOffset
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.explain.explain import explain, explain_condition, explain_rules
 from airflow_provider_ckpt.explain.explanation import Evidence, Explained, Explanation, Met, Unknown
-from airflow_provider_ckpt.fleet.approval import JointPlan, PlannedQuery, refusal_text
+from airflow_provider_ckpt.fleet.approval import (
+    JointPlan,
+    PlannedQuery,
+    outcomes,
+    reason_of,
+    refusal_text,
+    trouble_text,
+)
 from airflow_provider_ckpt.fleet.bookmarks import KeptBookmark, Refusal
 from airflow_provider_ckpt.fleet.changes import Known, parse_known
 from airflow_provider_ckpt.fleet.find import DEPTH, Found, find_checkpoints
 from airflow_provider_ckpt.fleet.find_undoable import find_undoable
 from airflow_provider_ckpt.fleet.judge import judge_checkpoints
-from airflow_provider_ckpt.fleet.outcome import outcomes, reason_of, trouble_text
 from airflow_provider_ckpt.fleet.read_bookmarks import match_queries, read_bookmarks
 from airflow_provider_ckpt.fleet.row import FleetRow, row_from_dict
 from airflow_provider_ckpt.query.deploy import DeploySpec, declare, parse_deploy, parse_deploy_file

@@ -32,7 +32,6 @@ write
 DOES_IO = {
     "backup.catalog": "the backups of a root",
     "backup.copier": "copies objects",
-    "backup.folders": "the directories of a root",
     "backup.patience": "waits for a checkpoint that is whole",
     "change.executor": "takes the steps of a plan",
     "change.guard": "watches for a query",

@@ -60,7 +60,7 @@ NEEDS_MORE = (
     ),
     *("sinks/test_delta.py", "sinks/test_history.py", "sinks/test_iceberg.py", "sinks/test_rollback.py"),
     "tables/test_iceberg.py",
-    *("sources/test_kafkas_own_tool.py", "sources/kafka/test_read_extent.py", "changes/reset/test_reads_from_there.py"),
+    *("sources/test_kafkas_own_tool.py", "sources/kafka/test_ask.py", "changes/reset/test_reads_from_there.py"),
     *(
         "sources/delta/test_resolve_goal.py",
         "tables/test_read_restores.py",
@@ -92,7 +92,7 @@ NEEDS_MORE = (
         "changes/reset/test_healing.py",
         "changes/reset/test_seed_start.py",
     ),
-    *("sources/test_declared_tables.py", "blue_green/test_parquet.py", "blue_green/test_require_unstarted.py"),
+    *("sources/test_declared_tables.py", "blue_green/test_parquet.py", "blue_green/test_require.py"),
     "explain/test_conditions.py",
 )
 #: What goes through every call, file or byte of something, or through whole histories: too long for ``make unit``.

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from airflow_provider_ckpt.backup.catalog import nothing_found
-from airflow_provider_ckpt.backup.find_named import bases_in_use, named_by, read_all
-from airflow_provider_ckpt.backup.folders import list_folders, sweepable
+from airflow_provider_ckpt.backup.find_named import bases_in_use, list_folders, named_by, read_all, sweepable
 from airflow_provider_ckpt.backup.manifest import Manifest
 from airflow_provider_ckpt.backup.prune_plan import GRACE_MS, PrunePlan, Sweep
 from airflow_provider_ckpt.backup.retention import Decision, RetentionPolicy, decide, of_each_query

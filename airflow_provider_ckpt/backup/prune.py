@@ -28,8 +28,7 @@ from collections.abc import Collection, Iterable
 from typing import Literal
 
 from airflow_provider_ckpt.backup.catalog import read_manifest
-from airflow_provider_ckpt.backup.find_named import bases_in_use, named_by, read_all
-from airflow_provider_ckpt.backup.folders import Folder, list_folders, sweepable
+from airflow_provider_ckpt.backup.find_named import Folder, bases_in_use, list_folders, named_by, read_all, sweepable
 from airflow_provider_ckpt.backup.manifest import Manifest
 from airflow_provider_ckpt.backup.prune_plan import PrunePlan, PruneReceipt
 from airflow_provider_ckpt.backup.retention import RetentionPolicy, decide, of_each_query

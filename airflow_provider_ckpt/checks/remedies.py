@@ -20,6 +20,7 @@ _SINK = "--sink TYPE[:URI]"
 RESTORE_COMMAND = f"ckpt restore ROOT ID --to NEW_LOCATION {_SINK}"
 _TARGET = re.compile(r"^ckpt rollback .* --to-batch (\d+) ")
 NEW_LOCATION = "start the query with a new checkpoint location"
+OR_NEW_LOCATION = f"or {NEW_LOCATION}."
 
 
 class Remedy(TypedDict):
@@ -115,6 +116,11 @@ def restore_table(view: CheckpointView) -> Remedy:
     hint = "Restore the table to the version before that batch: the plan of ckpt rollback with --sink prints how."
     batch = _newest_target(view)
     return Remedy(hint=hint, commands=() if batch is None else (_rollback(view, f"--to-batch {batch}"),))
+
+
+def listed(names: Iterable[str]) -> str:
+    """Names with commas."""
+    return ", ".join(names) or "none"
 
 
 def _newest_target(view: CheckpointView) -> int | None:

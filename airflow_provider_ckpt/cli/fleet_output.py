@@ -18,7 +18,7 @@ from airflow_provider_ckpt.cli.render import print_tables, say, telling
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.documents.as_document import Documented
 from airflow_provider_ckpt.documents.findings import NoCheckpointsFields
-from airflow_provider_ckpt.fleet.aside import NoCheckpoints, Some
+from airflow_provider_ckpt.fleet.find import NoCheckpoints, Some
 from airflow_provider_ckpt.fleet.row import FleetRow
 from airflow_provider_ckpt.report.fleet_tables import fleet_tables
 from airflow_provider_ckpt.report.openmetrics import fleet_metrics

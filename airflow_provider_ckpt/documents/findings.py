@@ -97,7 +97,7 @@ class GateDocument(GateFields, Document):
 
 
 FleetRowFields = Annotated[dict[str, Any], DocumentOf("fleet.row", "FleetRow")]
-BatchRateFields = Annotated[dict[str, Any], DocumentOf("fleet.batch_rate", "BatchRate")]
+BatchRateFields = Annotated[dict[str, Any], DocumentOf("fleet.row", "BatchRate")]
 
 
 class NoCheckpointsFields(TypedDict):

@@ -1,10 +1,8 @@
-"""Text for the approval of the plans of a whole fleet: each query, its target, its effect, and the refusals.
+"""Text for the approval of the plans of a whole fleet: each query, its target, its effect, and the refusals; and what
+came of the plans that were approved.
 
 The text is Markdown, and bounded: effects that are not exact come first, so only what a person needs least is left out,
 and the number of those is given.
-
-The text is Markdown, and bounded: an effect that is not exact comes before one that is, so what does not fit any more
-is what a person needs least, and how many those are is said.
 """
 
 from __future__ import annotations
@@ -158,3 +156,62 @@ def _plain(text: str) -> str:
 
 def _cut(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Outcome of one plan.
+
+    Args:
+        checkpoint: Its location.
+        plan_id: The plan.
+        index: Index of the task that carries it out.
+        problem: Why it was not carried out; empty when it was.
+    """
+
+    checkpoint: str
+    plan_id: str
+    index: int
+    problem: str = ""
+
+
+def outcomes(approved: Sequence[Mapping[str, Any]], told: Sequence[Any], errors: Sequence[Any]) -> tuple[Outcome, ...]:
+    """Outcome of each plan, in their order.
+
+    Args:
+        approved: ``checkpoint`` and ``plan_id`` of each plan.
+        told: The return value of each task, or None.
+        errors: The error with which each task was refused (its XCom ``error``), or None.
+    """
+    return tuple(
+        Outcome(item["checkpoint"], item["plan_id"], index, _problem(item, result, error))
+        for index, (item, result, error) in enumerate(zip(approved, told, errors, strict=True))
+    )
+
+
+def _problem(item: Mapping[str, Any], result: Any, error: Any) -> str:
+    if isinstance(result, Mapping) and result.get("plan_id") == item["plan_id"] and result.get("receipt"):
+        return ""
+    return reason_of(error) or "Its task has ended without an answer; its log may say why."
+
+
+def reason_of(error: Any) -> str:
+    """Reason for the refusal of a task, as a sentence, from its XCom ``error``; empty when there is none."""
+    fields = error.get("error") if isinstance(error, Mapping) else None
+    if not isinstance(fields, Mapping):
+        return ""
+    return " ".join(str(fields[key]) for key in ("message", "hint") if fields.get(key))
+
+
+def trouble_text(found: Sequence[Outcome], task_id: str) -> str:
+    """Failures with their next steps; one a line."""
+    failed = [item for item in found if item.problem]
+    refused = [
+        Refusal(
+            item.checkpoint,
+            f"{item.problem} Clear {task_id} ({item.index}), which completes what was begun.",
+        )
+        for item in failed
+    ]
+    count = f"{len(found) - len(failed)} of {len(found)} queries are back, and {len(failed)} are not:"
+    return f"{count}\n{refusal_text(refused)}"

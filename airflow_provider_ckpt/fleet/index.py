@@ -13,8 +13,7 @@ from typing import Any
 
 from airflow_provider_ckpt.checks.findings import SEVERITIES
 from airflow_provider_ckpt.documents import FORMAT_VERSION, is_current
-from airflow_provider_ckpt.fleet.batch_rate import BatchRate, rate_from_dict
-from airflow_provider_ckpt.fleet.row import FleetRow
+from airflow_provider_ckpt.fleet.row import BatchRate, FleetRow, rate_from_dict
 from airflow_provider_ckpt.untrusted.bounded_json import parse_json
 from airflow_provider_ckpt.untrusted.limits import MOST_BYTES
 from airflow_provider_ckpt.visible import visible

@@ -17,10 +17,9 @@ from airflow_provider_ckpt.checks.findings import Finding, worst_first
 from airflow_provider_ckpt.checks.inspect import examine
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.errors import CheckpointError
-from airflow_provider_ckpt.fleet.batch_rate import batch_rate
 from airflow_provider_ckpt.fleet.find import THREADS, Found, patiently
 from airflow_provider_ckpt.fleet.read_positions import FleetPosition, FleetPositions
-from airflow_provider_ckpt.fleet.row import FleetRow
+from airflow_provider_ckpt.fleet.row import FleetRow, batch_rate
 from airflow_provider_ckpt.query.deploy import DeploySpec
 from airflow_provider_ckpt.restart.forecast import forecast
 from airflow_provider_ckpt.restart.judged import not_read

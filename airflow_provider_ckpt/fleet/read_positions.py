@@ -8,8 +8,7 @@ from typing import Any
 
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.errors import CheckpointError
-from airflow_provider_ckpt.query.deploy import DeploySpec
-from airflow_provider_ckpt.query.deploys import Deploys
+from airflow_provider_ckpt.query.deploy import Deploys, DeploySpec
 from airflow_provider_ckpt.query.sink import Sink
 from airflow_provider_ckpt.sources.judge_sources import can_lose, judge_sources
 from airflow_provider_ckpt.sources.kafka.ask_brokers import Brokers

@@ -9,10 +9,9 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from airflow_provider_ckpt import clock
-from airflow_provider_ckpt.history_table.manifest import DataFile, Manifest, Place, small_runs, visible
+from airflow_provider_ckpt.history_table.manifest import DataFile, Manifest, Place, merged_schema, small_runs, visible
 from airflow_provider_ckpt.history_table.publish import publish
 from airflow_provider_ckpt.history_table.read import list_places, read_manifests
-from airflow_provider_ckpt.history_table.schema import merged_schema
 from airflow_provider_ckpt.history_table.write_rows import MOST_BYTES, write_rows
 from airflow_provider_ckpt.storage.store import Store
 

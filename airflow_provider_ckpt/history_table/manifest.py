@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from airflow_provider_ckpt.documents.as_document import Documented
-from airflow_provider_ckpt.errors import MalformedEntryError, UnsupportedVersionError
+from airflow_provider_ckpt.errors import MalformedEntryError, StoreError, UnsupportedVersionError
 from airflow_provider_ckpt.storage.stored_object import StoredObject
 from airflow_provider_ckpt.untrusted.bounded_json import parse_json
 
@@ -295,3 +295,27 @@ def rewinding(location: str, query_id: str, epoch: int) -> str:
     )
     options = "" if "://" not in location or location.startswith("file:") else f" ({_WITH_OPTIONS})"
     return f"python -c {shlex.quote(said)}{options}"
+
+
+def merged_schema(schemas: Iterable[str], location: str) -> dict[str, Any]:
+    """Every column that any epoch has, in the order in which they came, each of which may be null.
+
+    Args:
+        schemas: Spark's ``StructType`` as JSON text, the oldest first.
+        location: For the error.
+
+    Raises:
+        StoreError: A column has two types.
+    """
+    fields: dict[str, dict[str, Any]] = {}
+    for schema in schemas:
+        for field in json.loads(schema)["fields"]:
+            known = fields.setdefault(field["name"], {**field, "nullable": True})
+            if known["type"] != field["type"]:
+                raise StoreError(
+                    f"the column {field['name']!r} has the type {json.dumps(known['type'])} in some epochs and "
+                    f"{json.dumps(field['type'])} in later ones, so they cannot be read as one table.",
+                    location=location,
+                    hint="Write the stream with the new type to another path, with another checkpoint location.",
+                )
+    return {"type": "struct", "fields": list(fields.values())}

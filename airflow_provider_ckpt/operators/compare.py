@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_ckpt.blue_green.compare_outputs import Outcome, Rows, compare_outputs
-from airflow_provider_ckpt.blue_green.require_apart import require_apart
+from airflow_provider_ckpt.blue_green.require import require_apart
 from airflow_provider_ckpt.blue_green.stage_range import Opened, StagedRange, staged_of
 from airflow_provider_ckpt.change.open_sinks import open_sink
 from airflow_provider_ckpt.documents import FORMAT_VERSION

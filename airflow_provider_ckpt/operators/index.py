@@ -23,7 +23,7 @@ from airflow_provider_ckpt.lineage.datasets import Named, place
 from airflow_provider_ckpt.lineage.page_link import CheckpointsLink
 from airflow_provider_ckpt.lineage.task import CheckpointTask
 from airflow_provider_ckpt.operators.base import texts_of
-from airflow_provider_ckpt.query.deploys import CHECKPOINTS, parse_deploys
+from airflow_provider_ckpt.query.deploy import CHECKPOINTS, parse_deploys
 from airflow_provider_ckpt.untrusted.secrets import scrub
 from airflow_provider_ckpt.visible import visible
 

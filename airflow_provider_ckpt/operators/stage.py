@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_ckpt.blue_green.arguments import misdirected
-from airflow_provider_ckpt.blue_green.require_apart import require_apart
-from airflow_provider_ckpt.blue_green.require_unstarted import require_unstarted
+from airflow_provider_ckpt.blue_green.require import require_apart, require_unstarted
 from airflow_provider_ckpt.blue_green.stage_range import Opened, stage_range, staged_of
 from airflow_provider_ckpt.change.open_sinks import open_sink
 from airflow_provider_ckpt.errors import CheckpointError, PlanError

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_ckpt.blue_green.judge_switch import judge_switch, require_exact, way_back
-from airflow_provider_ckpt.blue_green.require_stopped import require_stopped, require_unchanged
+from airflow_provider_ckpt.blue_green.require import require_stopped, require_unchanged
 from airflow_provider_ckpt.change.ask_word import ask_word
 from airflow_provider_ckpt.change.open_sinks import open_sinks
 from airflow_provider_ckpt.documents import FORMAT_VERSION

@@ -8,8 +8,8 @@ from typing import Any
 from urllib.parse import urlencode
 
 from airflow_provider_ckpt.checks.findings import SEVERITIES
-from airflow_provider_ckpt.fleet.batch_rate import BatchRate
 from airflow_provider_ckpt.fleet.index import STATES, UNITS, IndexRow
+from airflow_provider_ckpt.fleet.row import BatchRate
 from airflow_provider_ckpt.times import duration_text
 
 #: So many rows are on a page.

@@ -15,8 +15,8 @@ from airflow_provider_ckpt.checks.logs import newest_commit, not_opened
 from airflow_provider_ckpt.codec.state_content import SUMMED
 from airflow_provider_ckpt.query.deploy import DeploySpec
 from airflow_provider_ckpt.query.sink import MARKING
-from airflow_provider_ckpt.restart.continuous import CONTINUOUS
 from airflow_provider_ckpt.restart.file_manager import classes_to_find, compares_sums, has_foreign_state
+from airflow_provider_ckpt.restart.real_time import CONTINUOUS
 
 STATE, SOURCE_LOGS, CHECKSUM_FILES, SINK_LOG = "state", "source logs", "checksum files", "sink log"
 #: RocksDB alone reads them; without a checksum file nothing else tells that one is damaged.

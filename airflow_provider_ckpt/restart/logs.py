@@ -11,12 +11,12 @@ from airflow_provider_ckpt.checks import access, checksums, log_gaps, logs, sour
 from airflow_provider_ckpt.checks.confs import refused_confs
 from airflow_provider_ckpt.checks.findings import Finding, a_note, a_warning, an_error
 from airflow_provider_ckpt.checks.logs import entry_before, newest_commit, newest_entry
+from airflow_provider_ckpt.checks.remedies import OR_NEW_LOCATION
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.commit_log import CommitMetadata
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.query.deploy import DeploySpec
 from airflow_provider_ckpt.query.spark_version import SparkVersion
-from airflow_provider_ckpt.restart.hints import NEW_LOCATION
 from airflow_provider_ckpt.restart.sources import COMPARED, count_fits, lines_of_no_source, source_findings, types_fit
 
 STATE_FORMAT = "spark.sql.streaming.stateStore.checkpointFormatVersion"
@@ -58,7 +58,7 @@ def newest_offsets(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding
             f"the offset log has version {entry.version}, but Spark {_text(deploy.spark_version)} reads only version 1",
             view.latest_planned,
             layout.offset_entry(view.latest_planned),
-            f"Stay on Spark {_text(_OFFSET_LOG_2_SINCE)} or later, {NEW_LOCATION}",
+            f"Stay on Spark {_text(_OFFSET_LOG_2_SINCE)} or later, {OR_NEW_LOCATION}",
             _MAX_SUPPORTED,
         )
 
@@ -87,7 +87,7 @@ def newest_commits(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding
             f"versions up to {known}",
             view.latest_committed,
             layout.commit_entry(view.latest_committed),
-            f"Stay on the Spark that wrote it, {NEW_LOCATION}",
+            f"Stay on the Spark that wrote it, {OR_NEW_LOCATION}",
             _MAX_SUPPORTED,
         )
 

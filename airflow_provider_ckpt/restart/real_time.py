@@ -1,4 +1,4 @@
-"""A restart in real-time mode, which Spark 4.3 and later have (``trigger(realTime=...)``).
+"""A restart in real-time mode (``trigger(realTime=...)``, since Spark 4.3), and with a continuous trigger.
 
 The offset entry of a batch is written when the batch ends, so the log does not tell that one was running. An entry
 without a commit is removed at the start: the batch is cut anew, whatever the sink has got of it.
@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks.findings import Finding, a_warning, an_error
 from airflow_provider_ckpt.checks.logs import newest_commit
+from airflow_provider_ckpt.checks.remedies import OR_NEW_LOCATION
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.state_metadata import REAL_TIME_AGGREGATION
 from airflow_provider_ckpt.errors import PlanError
@@ -18,7 +19,6 @@ from airflow_provider_ckpt.query.deploy import DeploySpec
 from airflow_provider_ckpt.query.sink import SINKS_OF_BATCHES
 from airflow_provider_ckpt.query.spark_version import SparkVersion
 from airflow_provider_ckpt.query.trigger import TRIGGERS
-from airflow_provider_ckpt.restart.hints import NEW_LOCATION
 
 REAL_TIME = "realTime"
 FORMAT_1_ALLOWED = "spark.sql.streaming.realTimeMode.dangerouslyAllowCheckpointV1.enabled"
@@ -100,7 +100,7 @@ def _format_1(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
             "real-time mode needs state checkpoint format 2, and the checkpoint has format 1",
             newest,
             layout.commit_entry(newest),
-            f"Keep the trigger that the query has, {NEW_LOCATION}",
+            f"Keep the trigger that the query has, {OR_NEW_LOCATION}",
             _FORMAT_1,
         )
 
@@ -117,3 +117,20 @@ def _repeats(view: CheckpointView, newest: int) -> Finding:
         layout.offset_entry(newest),
         "Let readers of the sink drop duplicates by a key of the record.",
     )
+
+
+CONTINUOUS = "continuous"
+_KEEP = "Keep the trigger that the query has."
+
+
+def continuous_trigger(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
+    """CKPT233: a source or a sink that has no continuous processing."""
+    if deploy.trigger != CONTINUOUS:
+        return
+    if deploy.sink is not None and deploy.sink.said.lower() in SINKS_OF_BATCHES:
+        what = f"the sink {deploy.sink.said} has no continuous processing"
+        yield an_error("CKPT233", what, hint=_KEEP, spark_error="IllegalStateException")
+    for name, source_type in (deploy.source_kinds or {}).items():
+        if source_type == "file":
+            what = f"source {name} is of the type file, which has no continuous processing"
+            yield an_error("CKPT233", what, hint=_KEEP)

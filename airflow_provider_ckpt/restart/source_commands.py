@@ -11,11 +11,10 @@ import shlex
 from collections.abc import Mapping, Sequence
 
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
-from airflow_provider_ckpt.checks.remedies import NEW_LOCATION, Remedy
+from airflow_provider_ckpt.checks.remedies import NEW_LOCATION, Remedy, listed
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.query.source import Source
-from airflow_provider_ckpt.restart.hints import listed
 from airflow_provider_ckpt.untrusted.bounded_json import parse_json
 
 #: In the place of what only a person knows.

@@ -12,6 +12,7 @@ from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks import sources
 from airflow_provider_ckpt.checks.findings import Finding, an_error
 from airflow_provider_ckpt.checks.logs import newest_entry
+from airflow_provider_ckpt.checks.remedies import OR_NEW_LOCATION
 from airflow_provider_ckpt.codec import jvm_text, layout
 from airflow_provider_ckpt.codec.offsets import file as file_offset
 from airflow_provider_ckpt.codec.source_kinds import KINDS
@@ -24,7 +25,6 @@ from airflow_provider_ckpt.errors import (
     UnsupportedVersionError,
 )
 from airflow_provider_ckpt.query.deploy import DeploySpec
-from airflow_provider_ckpt.restart.hints import NEW_LOCATION
 
 _NO_NUMBER, _NO_VERSION, _NO_OFFSET = "NumberFormatException", "IllegalStateException", "IllegalArgumentException"
 
@@ -127,7 +127,7 @@ def _own_file(
             "there",
             view.latest_planned,
             name,
-            f"Keep the sources, their types and their order, {NEW_LOCATION}",
+            f"Keep the sources, their types and their order, {OR_NEW_LOCATION}",
             error,
         )
 

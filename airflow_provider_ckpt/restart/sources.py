@@ -10,13 +10,13 @@ from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks import sources
 from airflow_provider_ckpt.checks.findings import Finding, a_warning, an_error
 from airflow_provider_ckpt.checks.logs import empty_line, entry_before, newest_entry
+from airflow_provider_ckpt.checks.remedies import OR_NEW_LOCATION, listed
 from airflow_provider_ckpt.codec import layout, registered_kinds
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.codec.source_kinds import KINDS
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.query.deploy import DeploySpec
 from airflow_provider_ckpt.restart import source_types
-from airflow_provider_ckpt.restart.hints import NEW_LOCATION, listed
 from airflow_provider_ckpt.restart.source_commands import continue_sources
 
 SOURCE_EVOLUTION = "spark.sql.streaming.queryEvolution.enableSourceEvolution"
@@ -243,6 +243,6 @@ def _type_fits(source_name: str, kind: str, offset: SourceOffset, batch_id: int)
             f"the offset of source {source_name} is not an offset of a {kind} source: {said}",
             batch_id,
             layout.offset_entry(batch_id),
-            f"Keep the sources, their types and their order, {NEW_LOCATION}",
+            f"Keep the sources, their types and their order, {OR_NEW_LOCATION}",
             spark_error,
         )

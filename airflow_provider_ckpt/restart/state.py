@@ -12,14 +12,13 @@ from airflow_provider_ckpt.checks.confs import unknown_codec, unknown_provider
 from airflow_provider_ckpt.checks.findings import Finding, a_note, a_warning, an_error
 from airflow_provider_ckpt.checks.logs import entry_before, newest_commit, newest_entry
 from airflow_provider_ckpt.checks.no_data import why_waiting
-from airflow_provider_ckpt.checks.remedies import from_backup, from_backup_or_before
+from airflow_provider_ckpt.checks.remedies import OR_NEW_LOCATION, from_backup, from_backup_or_before, listed
 from airflow_provider_ckpt.codec import jvm_text, layout
 from airflow_provider_ckpt.codec.state_metadata import AGGREGATION, REAL_TIME_AGGREGATION
 from airflow_provider_ckpt.query.deploy import DeploySpec
 from airflow_provider_ckpt.query.sink import MARKING, SINKS_OF_BATCHES
 from airflow_provider_ckpt.query.spark_version import SparkVersion
 from airflow_provider_ckpt.restart.file_manager import has_foreign_state, sums_of_state
-from airflow_provider_ckpt.restart.hints import NEW_LOCATION, listed
 from airflow_provider_ckpt.restart.logs import STATE_FORMAT
 
 ENCODING = "spark.sql.streaming.stateStore.encodingFormat"
@@ -117,7 +116,7 @@ def stateful_operators(view: CheckpointView, deploy: DeploySpec) -> Iterator[Fin
             f"the state belongs to the operators {listed(recorded)}, but the deploy has {listed(deploy.operators)}",
             view.latest_planned,
             layout.STATE,
-            "Keep the stateful operators and their order, " + NEW_LOCATION,
+            "Keep the stateful operators and their order, " + OR_NEW_LOCATION,
             "STREAMING_STATEFUL_OPERATOR_NOT_MATCH_IN_STATE_METADATA" if deploy.spark_version >= (4, 0) else None,
         )
     elif view.stateful and not deploy.operators and not recorded:
@@ -263,7 +262,7 @@ def _switched(view: CheckpointView, problem: str, has: str, error: str | None) -
         f"{problem}, but the checkpoint has format {has}",
         view.latest_committed,
         layout.commit_entry(view.latest_committed or 0),
-        f"Deploy with {STATE_FORMAT}={has}, {NEW_LOCATION}",
+        f"Deploy with {STATE_FORMAT}={has}, {OR_NEW_LOCATION}",
         error,
     )
 

@@ -16,7 +16,6 @@ from airflow_provider_ckpt.query.deploy import DeploySpec
 from airflow_provider_ckpt.query.spark_version import SparkVersion
 from airflow_provider_ckpt.restart import (
     compaction,
-    continuous,
     file_manager,
     flows,
     logs,
@@ -36,7 +35,7 @@ STEPS: tuple[Step, ...] = (
     sinks.name,
     real_time.sink,
     real_time.limits,
-    continuous.trigger,
+    real_time.continuous_trigger,
     logs.query_id,
     file_manager.sums_of_logs,
     state.encoding,

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_ckpt.history_table.manifest import merged_schema
 from airflow_provider_ckpt.history_table.read import read_table
-from airflow_provider_ckpt.history_table.schema import merged_schema
 from airflow_provider_ckpt.spark.options import absolute
 from airflow_provider_ckpt.storage.store import Store
 

@@ -17,9 +17,8 @@ from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows, SupportsTri
 
 from airflow_provider_ckpt.batches.arrow import record_batches
 from airflow_provider_ckpt.batches.columns import BATCHES, Column, named
-from airflow_provider_ckpt.batches.follow import Rhythm, Tail
+from airflow_provider_ckpt.batches.follow import RangeReading, Rhythm, Tail, read_range
 from airflow_provider_ckpt.batches.positions import BatchRange, divided_evenly, ranges_between
-from airflow_provider_ckpt.batches.read_ranges import RangeReading, read_range
 from airflow_provider_ckpt.batches.read_rows import THREADS, read_with
 from airflow_provider_ckpt.batches.rows import BatchRow
 from airflow_provider_ckpt.codec import checkpoint_offset

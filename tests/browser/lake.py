@@ -9,10 +9,10 @@ from pathlib import Path
 
 from airflow_provider_ckpt.backup.take import take_backup
 from airflow_provider_ckpt.clock import now_ms
-from airflow_provider_ckpt.fleet.batch_rate import BatchRate
 from airflow_provider_ckpt.fleet.find import find_checkpoints
 from airflow_provider_ckpt.fleet.index import FleetIndex, IndexRow
 from airflow_provider_ckpt.fleet.judge import judge_checkpoints
+from airflow_provider_ckpt.fleet.row import BatchRate
 from airflow_provider_ckpt.fleet.write_index import IndexWriter, put_index
 from airflow_provider_ckpt.storage.store import Store
 from tests.fleets import damage

@@ -15,8 +15,7 @@ from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.changes.rollback.make import make_rollback
 from airflow_provider_ckpt.errors import CheckpointNotFoundError, StoreError, StoreUnavailableError
-from airflow_provider_ckpt.fleet.aside import NoCheckpoints, Some
-from airflow_provider_ckpt.fleet.find import DEPTH, find_checkpoints
+from airflow_provider_ckpt.fleet.find import DEPTH, NoCheckpoints, Some, find_checkpoints
 from airflow_provider_ckpt.fleet.row import FleetRow
 from airflow_provider_ckpt.storage.store import Store
 from tests.faults import Fault, FaultyStore
@@ -307,3 +306,30 @@ def test_a_root_that_is_a_file_is_an_error(tmp_path):
     (tmp_path / "file").write_text("x")
     with pytest.raises(StoreError, match="a file, not a directory"):
         find_checkpoints([Store.open(str(tmp_path / "file"))])
+
+
+LOST = " If a query had its checkpoint there, it is lost: restore it (ckpt restore)."
+
+
+@pytest.mark.parametrize(
+    ("empty", "files", "told"),
+    [
+        ([], [], ""),
+        (["a"], [], f"1 empty directory (a) is no checkpoint.{LOST}"),
+        ([], ["f"], "1 file (f) is no checkpoint."),
+        (["a", "b"], ["f"], f"2 empty directories (a, b) and 1 file (f) are no checkpoints.{LOST}"),
+        ([], [*"abcdefg"], "7 files (a, b, c and 4 more) are no checkpoints."),
+    ],
+)
+def test_what_is_no_checkpoint_is_told_in_one_line(empty, files, told):
+    others = NoCheckpoints()
+    others.empty.add(empty)
+    others.files.add(files)
+    assert others.text() == told
+
+
+def test_locations_are_counted_and_the_first_three_are_named():
+    some = Some()
+    for part in (["a"], ["b", "c", "d"], ["e"]):
+        some.add(part)
+    assert some == Some(5, ["a", "b", "c"])

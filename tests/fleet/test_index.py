@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_provider_ckpt.checks.findings import Finding
-from airflow_provider_ckpt.fleet.batch_rate import BatchRate
 from airflow_provider_ckpt.fleet.index import (
     MOST_LINE,
     MOST_LOCATION,
@@ -21,7 +20,7 @@ from airflow_provider_ckpt.fleet.index import (
     decode,
     index_row,
 )
-from airflow_provider_ckpt.fleet.row import FleetRow
+from airflow_provider_ckpt.fleet.row import BatchRate, FleetRow
 from airflow_provider_ckpt.sources.lag import PartitionLag, SourceLag
 
 FULL = FleetRow(

@@ -10,7 +10,7 @@ import pytest
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.cli import run
 from airflow_provider_ckpt.fleet.read_positions import FleetPositions
-from airflow_provider_ckpt.query.deploys import parse_deploys
+from airflow_provider_ckpt.query.deploy import parse_deploys
 from airflow_provider_ckpt.storage.store import Store
 from tests.goldens import unpack
 from tests.kafka_checkpoint import commit_batch

@@ -8,10 +8,9 @@ import pytest
 from airflow_provider_ckpt import clock
 from airflow_provider_ckpt.errors import StoreError
 from airflow_provider_ckpt.history_table.compact import compact
-from airflow_provider_ckpt.history_table.manifest import COMMIT_WITHIN_MS, GRACE_MS, Place, Written
+from airflow_provider_ckpt.history_table.manifest import COMMIT_WITHIN_MS, GRACE_MS, Place, Written, merged_schema
 from airflow_provider_ckpt.history_table.publish import commit
 from airflow_provider_ckpt.history_table.read import list_places, read_table
-from airflow_provider_ckpt.history_table.schema import merged_schema
 from airflow_provider_ckpt.history_table.vacuum import vacuum
 from airflow_provider_ckpt.history_table.write_rows import write_rows
 from airflow_provider_ckpt.storage.store import Store

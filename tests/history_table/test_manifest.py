@@ -7,7 +7,7 @@ import json
 import pytest
 
 from airflow_provider_ckpt.documents.files import EpochDocument
-from airflow_provider_ckpt.errors import MalformedEntryError, UnsupportedVersionError
+from airflow_provider_ckpt.errors import MalformedEntryError, StoreError, UnsupportedVersionError
 from airflow_provider_ckpt.history_table.manifest import (
     GRACE_MS,
     DataFile,
@@ -15,13 +15,14 @@ from airflow_provider_ckpt.history_table.manifest import (
     decode,
     garbage,
     is_data_file,
+    merged_schema,
     parse_place,
     rewinding,
     small_runs,
     visible,
 )
 from airflow_provider_ckpt.storage.stored_object import StoredObject
-from tests.history_table.labs import HOUR_MS, NOW_MS, manifest
+from tests.history_table.labs import HOUR_MS, NOW_MS, manifest, struct
 from tests.json_documents import problems
 
 E5 = Place("q", 5)
@@ -229,3 +230,14 @@ def test_who_takes_a_table_of_a_storage_back_is_told_to_give_its_options(locatio
     command = rewinding(location, "q", 4)
     assert f'rewind(Store.open("{location}"), "q", 4)' in command
     assert ("give Store.open the storage options of the stream" in command) == is_said
+
+
+def test_columns_come_in_the_order_in_which_they_came():
+    merged = merged_schema([struct(a="long", b="string"), struct(c="long", a="long")], "s3://lake/history")
+    assert [field["name"] for field in merged["fields"]] == ["a", "b", "c"]
+    assert all(field["nullable"] for field in merged["fields"])
+
+
+def test_a_column_of_two_types_is_refused_by_name():
+    with pytest.raises(StoreError, match=r"s3://lake/history: the column 'a' has the type \"long\" in some epochs and"):
+        merged_schema([struct(a="long"), struct(a="string")], "s3://lake/history")

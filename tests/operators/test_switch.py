@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from airflow.providers.common.compat.sdk import AirflowException, AirflowFailException
 
-from airflow_provider_ckpt.blue_green import require_stopped
+from airflow_provider_ckpt.blue_green import require
 from airflow_provider_ckpt.operators.checkpoint import CheckpointSwitchOperator
 from tests.blue_green.lab import Query
 from tests.operators.task import carry_out
@@ -44,16 +44,16 @@ def test_the_ways_back_have_no_secrets(live):
 
 
 def test_a_query_that_is_stopped_is_watched(live, monkeypatch):
-    monkeypatch.setattr(require_stopped.time, "sleep", lambda _: None)
+    monkeypatch.setattr(require.time, "sleep", lambda _: None)
     assert switch(live, sinks="kafka", query_is_stopped=True)["sink_effects"][0]["effect"] == "exact"
     assert switch(live, sinks="kafka", query_is_stopped=lambda: True)["in_flight"] is None
-    monkeypatch.setattr(require_stopped.time, "sleep", lambda _: live.run(5))
+    monkeypatch.setattr(require.time, "sleep", lambda _: live.run(5))
     with pytest.raises(AirflowException, match="a query is running"):
         switch(live, sinks="kafka", query_is_stopped=True)
 
 
 def test_a_query_that_ran_since_the_switch_was_judged(live, monkeypatch):
-    monkeypatch.setattr(require_stopped.time, "sleep", lambda _: None)
+    monkeypatch.setattr(require.time, "sleep", lambda _: None)
     judged = switch(live, sinks="kafka", query_is_stopped=True)
     for given in (judged, json.dumps(judged), None, ""):
         assert switch(live, sinks="kafka", query_is_stopped=True, unchanged_since=given) == judged

@@ -9,8 +9,8 @@ import pytest
 
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.errors import StoreError
-from airflow_provider_ckpt.fleet.batch_rate import BatchRate
 from airflow_provider_ckpt.fleet.index import FleetIndex, IndexRow
+from airflow_provider_ckpt.fleet.row import BatchRate
 from airflow_provider_ckpt.fleet.write_index import put_index
 from airflow_provider_ckpt.plugin import fleet as fleet_page
 from airflow_provider_ckpt.plugin.fleet import FleetReader

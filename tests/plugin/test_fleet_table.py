@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_provider_ckpt.fleet.batch_rate import BatchRate
 from airflow_provider_ckpt.fleet.index import IndexRow
+from airflow_provider_ckpt.fleet.row import BatchRate
 from airflow_provider_ckpt.plugin.fleet_table import (
     ROWS,
     SORTS,

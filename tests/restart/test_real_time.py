@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from airflow_provider_ckpt.checks.inspect import examine
 from airflow_provider_ckpt.query.deploy import DeploySpec
 from airflow_provider_ckpt.query.sink import parse_sink
+from airflow_provider_ckpt.query.source import Source
 from airflow_provider_ckpt.restart.forecast import forecast
+from airflow_provider_ckpt.restart.judged import not_judged
 from airflow_provider_ckpt.restart.logs import STATE_FORMAT
-from airflow_provider_ckpt.restart.real_time import FORMAT_1_ALLOWED
+from airflow_provider_ckpt.restart.real_time import FORMAT_1_ALLOWED, continuous_trigger
 from airflow_provider_ckpt.storage.store import Store
 from tests.oracle.mutations import mutate
+from tests.views import view_of
 
 FORMAT_1 = "STREAMING_REAL_TIME_MODE.CHECKPOINT_FORMAT_V1_NOT_SUPPORTED"
 RUNNING = "the log does not say whether a batch after 7 was running"
@@ -54,3 +59,29 @@ def test_a_sink_that_takes_whole_batches_is_refused(sink, refused, golden_home):
     view = examine(Store.open(str(golden_home("agg-rocksdb-v2") / "checkpoint")))
     found = forecast(view, DeploySpec(sink=parse_sink(sink), trigger="realTime")).findings
     assert ("STREAMING_REAL_TIME_MODE.OPERATOR_OR_SINK_NOT_IN_ALLOWLIST" in {f.spark_error for f in found}) is refused
+
+
+DEPLOY = DeploySpec(trigger="continuous")
+
+
+@pytest.mark.parametrize(
+    ("sink", "source", "found"),
+    [
+        ("json:/out", None, [("CKPT233", "error", "IllegalStateException")]),
+        ("foreachBatch", "kafka", [("CKPT233", "error", "IllegalStateException")]),
+        ("kafka", "file", [("CKPT233", "error", None)]),
+        ("kafka", "kafka", []),
+        (None, None, []),
+    ],
+)
+def test_sources_and_sinks_without_continuous_processing(sink, source, found):
+    deploy = replace(DEPLOY, sink=parse_sink(sink) if sink else None, sources=(Source("0", source),))
+    findings = continuous_trigger(view_of(), deploy)
+    assert [(item.code, item.severity, item.spark_error) for item in findings] == found
+    other = replace(deploy, trigger="availableNow")
+    assert list(continuous_trigger(view_of(), other)) == []
+
+
+def test_it_is_no_pass_whatever_the_sources_are():
+    assert "continuous processing" in not_judged(view_of(), DEPLOY)
+    assert "continuous processing" not in not_judged(view_of(), DeploySpec())

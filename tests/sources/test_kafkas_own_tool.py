@@ -16,10 +16,9 @@ import pytest
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.cli import run
 from airflow_provider_ckpt.codec.offsets.kafka import offsets_of
-from airflow_provider_ckpt.sources.kafka.ask import KafkaBroker
+from airflow_provider_ckpt.sources.kafka.ask import KafkaBroker, read_extent
 from airflow_provider_ckpt.sources.kafka.extent import Partition
 from airflow_provider_ckpt.sources.kafka.kafka_csv import read_csv
-from airflow_provider_ckpt.sources.kafka.read_extent import read_extent
 from airflow_provider_ckpt.storage.store import Store
 from tests.changes.reset.kafka_cases import rows_from
 from tests.kafka_checkpoint import commit_batch

@@ -18,12 +18,11 @@ from airflow_provider_ckpt.codec.offsets.kafka import offsets_of
 from airflow_provider_ckpt.query.source import parse_by_id
 from airflow_provider_ckpt.query.source_options import Limits, parse_options
 from airflow_provider_ckpt.query.trigger import AVAILABLE_NOW, ONCE
-from airflow_provider_ckpt.sources.kafka.ask import KafkaBroker
+from airflow_provider_ckpt.sources.kafka.ask import KafkaBroker, read_extent
 from airflow_provider_ckpt.sources.kafka.coming import Coming, coming_batch
 from airflow_provider_ckpt.sources.kafka.extent import Extent, Partition
 from airflow_provider_ckpt.sources.kafka.foresee_wait import WaitForesight
 from airflow_provider_ckpt.sources.kafka.next_batch import next_batch
-from airflow_provider_ckpt.sources.kafka.read_extent import read_extent
 from airflow_provider_ckpt.sources.open_end import Access, DeclaredEnds
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.waiting import SourceEndReached

@@ -10,10 +10,9 @@ import pytest
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.changes.reset.make import make_reset
 from airflow_provider_ckpt.errors import StoreUnavailableError
-from airflow_provider_ckpt.sources.kafka.ask import KafkaBroker
+from airflow_provider_ckpt.sources.kafka.ask import KafkaBroker, read_extent
 from airflow_provider_ckpt.sources.kafka.publication import Publication
 from airflow_provider_ckpt.sources.kafka.publish import ConsumerGroup, publish_all
-from airflow_provider_ckpt.sources.kafka.read_extent import read_extent
 from airflow_provider_ckpt.sources.kafka.resolve_goal import KafkaAim
 from airflow_provider_ckpt.sources.kafka.strategies import ToEarliest
 from airflow_provider_ckpt.storage.store import Store

@@ -9,9 +9,8 @@ from collections.abc import Iterator
 import pytest
 
 from airflow_provider_ckpt.errors import StoreUnavailableError
-from airflow_provider_ckpt.sources.kafka.ask import AT_A_TIME, KafkaBroker
+from airflow_provider_ckpt.sources.kafka.ask import AT_A_TIME, KafkaBroker, read_extent
 from airflow_provider_ckpt.sources.kafka.ask_brokers import Brokers
-from airflow_provider_ckpt.sources.kafka.read_extent import read_extent
 from tests.kafka_cluster import Cluster
 from tests.kafka_lab import until
 from tests.slow_proxy import SlowProxy, proxied

@@ -19,10 +19,9 @@ from airflow_provider_ckpt.codec.offsets.kafka import offsets_of
 from airflow_provider_ckpt.query.sink import parse_sink
 from airflow_provider_ckpt.query.source_options import Limits
 from airflow_provider_ckpt.query.trigger import REAL_TIME
-from airflow_provider_ckpt.sources.kafka.ask import KafkaBroker
+from airflow_provider_ckpt.sources.kafka.ask import KafkaBroker, read_extent
 from airflow_provider_ckpt.sources.kafka.coming import coming_batch
 from airflow_provider_ckpt.sources.kafka.extent import Extent
-from airflow_provider_ckpt.sources.kafka.read_extent import read_extent
 from airflow_provider_ckpt.sources.kafka.resolve_goal import KafkaAim
 from airflow_provider_ckpt.sources.kafka.strategies import ShiftBy, ToCurrent
 from airflow_provider_ckpt.storage.store import Store

@@ -9,8 +9,7 @@ from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.errors import IncompleteLogFileError, MalformedEntryError, PlanError
-from airflow_provider_ckpt.restart.continuous import CONTINUOUS
-from airflow_provider_ckpt.restart.real_time import REAL_TIME
+from airflow_provider_ckpt.restart.real_time import CONTINUOUS, REAL_TIME
 from airflow_provider_ckpt.untrusted.spans import missing_spans, spans_text
 
 _STOP = "Nothing was done. Stop the query by other means: end its driver, or take from it the right to write here."

@@ -19,10 +19,10 @@ from airflow_provider_ckpt.changes.sources.entries import changed_entry, ids_of,
 from airflow_provider_ckpt.changes.sources.request import SourceChange
 from airflow_provider_ckpt.changes.sources.state import STATELESS, Operators
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
+from airflow_provider_ckpt.checks.remedies import listed
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.commit_log import CommitMetadata
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
-from airflow_provider_ckpt.restart.hints import listed
 from airflow_provider_ckpt.restart.sources import SOURCE_EVOLUTION
 from airflow_provider_ckpt.sinks.effects import SinkEffect
 from airflow_provider_ckpt.times import time_text

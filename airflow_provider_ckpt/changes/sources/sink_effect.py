@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from airflow_provider_ckpt.changes.sources.request import SourceChange
 from airflow_provider_ckpt.checkpoint.sink_marker import SinkMarker
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
+from airflow_provider_ckpt.checks.remedies import listed
 from airflow_provider_ckpt.query.sink import MARKING
-from airflow_provider_ckpt.restart.hints import listed
 from airflow_provider_ckpt.sinks.change_effects import in_real_time
 from airflow_provider_ckpt.sinks.effects import SinkEffect
 

@@ -14,7 +14,7 @@ from airflow_provider_ckpt.cli.options import option, pairs, together, with_kafk
 from airflow_provider_ckpt.query.source import Source
 
 if TYPE_CHECKING:
-    from airflow_provider_ckpt.query.deploys import Deploys
+    from airflow_provider_ckpt.query.deploy import Deploys
     from airflow_provider_ckpt.query.source_options import QueryOptions
 
 
@@ -25,7 +25,7 @@ def with_conf_file(help_text: str) -> Callable[[Any], Any]:
 
 def read_conf_file(path: Path | None) -> Deploys:
     """Read the declarations of the file; empty without a file. Raises click.BadParameter."""
-    from airflow_provider_ckpt.query.deploys import Deploys, parse_deploys  # rooms that few calls need
+    from airflow_provider_ckpt.query.deploy import Deploys, parse_deploys  # rooms that few calls need
     from airflow_provider_ckpt.query.yaml_text import MOST_YAML_CHARS
 
     if path is None:

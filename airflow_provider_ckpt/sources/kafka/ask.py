@@ -16,6 +16,7 @@ from airflow_provider_ckpt.codec.offsets.kafka import Partition
 from airflow_provider_ckpt.errors import StoreError, StoreUnavailableError
 from airflow_provider_ckpt.sources.kafka.causes import TIMED_OUT, Complaint, cause_of, is_final
 from airflow_provider_ckpt.sources.kafka.connect import Answer, Key, connected, consumer_of
+from airflow_provider_ckpt.sources.kafka.extent import Extent
 from airflow_provider_ckpt.sources.lag import Retention
 from airflow_provider_ckpt.untrusted.secrets import scrub, secrets_of
 
@@ -315,3 +316,16 @@ def is_one_of(complaints: Iterable[Complaint], names: Iterable[str]) -> bool:
 def batched(partitions: Sequence[Partition], most: int) -> Iterator[Sequence[Partition]]:
     """Partitions in groups of at most so many, for one call each."""
     return (partitions[at : at + most] for at in range(0, len(partitions), most))
+
+
+def read_extent(broker: KafkaBroker, names: Iterable[str]) -> Extent:
+    """Read the topics from a broker, in calls of two kinds for each 1,000 partitions.
+
+    A topic that does not exist is left out. Raises StoreUnavailableError when the broker does not answer, StoreError
+    when it refuses.
+    """
+    topics = [topic for topic in broker.topics(names).values() if topic is not None]
+    partitions = [(topic.name, number) for topic in topics for number in topic.partitions]
+    earliest = broker.earliest(partitions)
+    latest = broker.latest(partitions)  # asked for last: an end only grows
+    return Extent({topic.name: topic.topic_id for topic in topics}, earliest, latest)

@@ -11,9 +11,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from airflow_provider_ckpt.errors import StoreError
-from airflow_provider_ckpt.sources.kafka.ask import KafkaBroker
+from airflow_provider_ckpt.sources.kafka.ask import KafkaBroker, read_extent
 from airflow_provider_ckpt.sources.kafka.extent import Extent, Partition, together
-from airflow_provider_ckpt.sources.kafka.read_extent import read_extent
 from airflow_provider_ckpt.sources.lag import Retention
 
 _NOTHING = Extent({}, {}, {})

@@ -11,10 +11,9 @@ from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.errors import MalformedEntryError, PlanError
 from airflow_provider_ckpt.query.source import Source
 from airflow_provider_ckpt.sources.goal import OF_DELTA, OF_ICEBERG, Goal, goal_key
-from airflow_provider_ckpt.sources.kafka.ask import KafkaBroker
+from airflow_provider_ckpt.sources.kafka.ask import KafkaBroker, read_extent
 from airflow_provider_ckpt.sources.kafka.extent import Extent, Partition, offsets_of, to_json
 from airflow_provider_ckpt.sources.kafka.kafka_csv import write_csv
-from airflow_provider_ckpt.sources.kafka.read_extent import read_extent
 from airflow_provider_ckpt.sources.kafka.strategies import (
     FromFile,
     Scope,

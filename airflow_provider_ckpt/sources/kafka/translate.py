@@ -10,9 +10,8 @@ from dataclasses import replace
 
 from airflow_provider_ckpt.codec.offsets.kafka import Partition, offsets_of
 from airflow_provider_ckpt.errors import PlanError
-from airflow_provider_ckpt.sources.kafka.ask import KafkaBroker
+from airflow_provider_ckpt.sources.kafka.ask import KafkaBroker, read_extent
 from airflow_provider_ckpt.sources.kafka.extent import Extent
-from airflow_provider_ckpt.sources.kafka.read_extent import read_extent
 from airflow_provider_ckpt.sources.kafka.read_records import FirstSince, Timestamps, read_records
 from airflow_provider_ckpt.sources.kafka.translation import Copied, Translated, translate
 from airflow_provider_ckpt.sources.position import Position

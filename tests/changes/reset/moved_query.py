@@ -12,9 +12,8 @@ from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.changes.reset.make import make_reset
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.query.sink import Sink, parse_sink
-from airflow_provider_ckpt.sources.kafka.ask import KafkaBroker
+from airflow_provider_ckpt.sources.kafka.ask import KafkaBroker, read_extent
 from airflow_provider_ckpt.sources.kafka.extent import Extent, Partition, offsets_of
-from airflow_provider_ckpt.sources.kafka.read_extent import read_extent
 from airflow_provider_ckpt.sources.kafka.resolve_goal import KafkaAim
 from airflow_provider_ckpt.sources.kafka.strategies import Scope
 from airflow_provider_ckpt.storage.store import Store

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_provider_ckpt.fleet.batch_rate import PARTS, BatchRate, batch_rate, rate_from_dict
+from airflow_provider_ckpt.fleet.row import PARTS, BatchRate, batch_rate, rate_from_dict
 
 
 @pytest.mark.parametrize(
