@@ -53,8 +53,12 @@ near: $(READY) ## The tests that your changes reach by imports (SINCE=main: all 
 	  if [ -z "$$tests" ]; then echo "No test is reached."; exit; fi; \
 	  $(BIN)/python -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder $$tests
 
-test: $(READY) java postgres .kafka/.ready .kafka-connector/.ready ## Every test that CI runs, on three processes, and the slowest 200
+test: $(READY) java postgres .spark.jsa .kafka/.ready .kafka-connector/.ready ## Every test that CI runs, on three processes, and the slowest 200
 	$(BIN)/python -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder --durations=200
+
+# What the Sparks of the tests load of their classes, read and parsed once; nothing fails without it.
+.spark.jsa: $(READY) | java
+	@$(BIN)/python -m tests.jvm
 
 lint: $(READY) ## ruff, mypy, import-linter
 	$(BIN)/ruff check .
@@ -196,4 +200,4 @@ provider: wheels $(READY) ## The provider's wheel in an environment of Airflow a
 	$(BIN)/python -m tests.provider dist/spark_ckpt-*.whl dist/airflow_provider_ckpt-*.whl --constraint $(CURDIR)/constraints.txt
 
 clean: ## Remove what make has made
-	rm -rf $(VENV) .venv-* .kafka .kafka-connector .s3 .s3a dist site docs/api.md docs/json.md .mypy_cache .ruff_cache .pytest_cache .coverage .import_linter_cache .hypothesis
+	rm -rf $(VENV) .venv-* .spark.jsa .kafka .kafka-connector .s3 .s3a dist site docs/api.md docs/json.md .mypy_cache .ruff_cache .pytest_cache .coverage .import_linter_cache .hypothesis

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.goldens import Goldens
+from tests.jvm import let_be_short
 from tests.tiers import NEEDS_MORE, NOT_UNIT, SERVICES, SWEEPS, TESTS
 
 if "AIRFLOW_HOME" not in os.environ:  # read when airflow is imported
@@ -23,9 +24,7 @@ if "AIRFLOW_HOME" not in os.environ:  # read when airflow is imported
     atexit.register(shutil.rmtree, os.environ["AIRFLOW_HOME"], ignore_errors=True)
 os.environ.setdefault("AIRFLOW__CORE__LOAD_EXAMPLES", "False")
 
-#: Sparks that run for seconds do not pay for the second compiler of the JVM, nor for parallel collectors.
-for options in ("SPARK_LAUNCHER_OPTS", "SPARK_SUBMIT_OPTS"):
-    os.environ.setdefault(options, "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+let_be_short()
 
 os.environ.pop("COLUMNS", None)  # of the terminal that the tests were started from: tables would be folded to it
 

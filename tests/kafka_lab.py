@@ -31,14 +31,15 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
+from tests.jvm import SHORT_LIFE
 from tests.kafka_security import LISTENERS, Certificates, listener_properties, scram_users
 from tests.ports import free_ports
 
 TESTS = Path(__file__).parent
 JARS = TESTS.parent / ".kafka"
 CONNECTOR = TESTS.parent / ".kafka-connector"
-#: Small and quick to start; nothing here runs long enough for the second compiler.
-JVM = ("-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+#: Small and quick to start.
+JVM = ("-Xmx256m", *SHORT_LIFE)
 PROPERTIES = {
     "process.roles": "broker,controller",
     "node.id": "1",

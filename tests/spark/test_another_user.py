@@ -17,10 +17,10 @@ import pytest
 from airflow_provider_ckpt.cli import run
 from tests.change.modes import UNDO, acting, directory_with_modes
 from tests.changes.sources.spark_process import CONFS
+from tests.jvm import SHORT_LIFE
 
 #: A user that every machine knows: Hadoop asks for its name.
 NOBODY = 65534
-FAST = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 STOPPED = ("--execute", "--i-know-it-is-stopped", "--quiet-period", "0")
 
 
@@ -52,7 +52,7 @@ def jvm_of_nobody(home: Path) -> Iterator[dict[str, str]]:
             shutil.copy(jar, home / "jars")
     told = home / "scratch/gateway"
     environment = {
-        "PATH": os.environ["PATH"], "HOME": str(home), "SPARK_HOME": str(home), "SPARK_SCALA_VERSION": "2.13", "SPARK_SUBMIT_OPTS": FAST,
+        "PATH": os.environ["PATH"], "HOME": str(home), "SPARK_HOME": str(home), "SPARK_SCALA_VERSION": "2.13", "SPARK_SUBMIT_OPTS": " ".join(SHORT_LIFE),
         "_PYSPARK_DRIVER_CONN_INFO_PATH": str(told),
     }  # fmt: skip
     launcher = ["java", "-cp", f"{home}/jars/*", "org.apache.spark.launcher.Main"]
