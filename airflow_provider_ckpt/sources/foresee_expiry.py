@@ -62,9 +62,7 @@ def foresee_expiry(
         except StoreError:  # who may read the ends of a topic may not read its configuration
             refused.append(_expiry_of(name))
         else:
-            own = [lag for lag in found if lag.source_id == name]
-            refused += (_expiry_of(name) for lag in own if not lag.is_known)
-            lags += own
+            lags += (lag for lag in found if lag.source_id == name)
     foreseen = expiring(view.latest_committed, lost, lags, now_ms, within_ms)
     return replace(foreseen, unknown=(*foreseen.unknown, *refused))
 

@@ -54,6 +54,13 @@ def test_each_query_is_asked_for_its_own_sources_and_what_cannot_be_asked_is_no_
     assert rows["a"]["planned_at_ms"] == 1_767_225_600_000
 
 
+def test_a_position_that_cannot_be_read_is_a_row_and_no_pass(fleet):
+    commit_batch(fleet.root / "a", 0, '{"logOffset":"1"}')
+    row = fleet("--conf-file", str(fleet.file))[0]["a"]
+    assert row["lag_error"] is None and "lag" in row["unknown"]
+    assert [(source["total"], source["is_partial"]) for source in row["lag"]] == [(None, True)]
+
+
 def test_a_source_that_does_not_answer_is_no_pass(fleet, tmp_path):
     deploy = "sink: console, confs: {}, operators: []"
     fleet.file.write_text(

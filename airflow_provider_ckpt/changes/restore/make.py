@@ -24,6 +24,7 @@ from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.changes.restore.judge_sinks import effects_of_restore
 from airflow_provider_ckpt.changes.restore.open_sink_log import find_new
 from airflow_provider_ckpt.changes.restore.plan import plan_restore
+from airflow_provider_ckpt.changes.restore.sink_start import interval_warning
 from airflow_provider_ckpt.checkpoint.file_sink_log import SinkLog
 from airflow_provider_ckpt.checkpoint.observe import decode_entries
 from airflow_provider_ckpt.clock import now_ms
@@ -95,6 +96,7 @@ def make_restore(
     planned_at_ms = now_ms()
     new = find_new(sinks, backup.batch_id) if fork else None
     dates = date_warnings(backup, planned_at_ms)
+    interval = None if new is None else interval_warning(backup.batch_id)
     plan = plan_restore(
         backup,
         root.location,
@@ -102,7 +104,14 @@ def make_restore(
         planned_at_ms,
         new_query_id,
         rewritten=moved.rewritten,
-        warnings=(*own, *moved.warnings, *own_unread, *unknown_warnings(backup), *dates, *filter(None, elsewhere)),
+        warnings=(
+            *own,
+            *moved.warnings,
+            *own_unread,
+            *unknown_warnings(backup),
+            *dates,
+            *filter(None, (*elsewhere, interval)),
+        ),
         effects=effects_of_restore(target, sinks, backup, fork=fork, trigger=trigger, new=new),
         trigger=trigger,
         sink=new.location if new is not None else "",

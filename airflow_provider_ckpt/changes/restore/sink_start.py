@@ -12,6 +12,18 @@ from airflow_provider_ckpt.checkpoint.compaction import COMPACT_INTERVAL, Shape
 from airflow_provider_ckpt.codec.source_log import FileSinkLog
 
 
+def interval_warning(batch_id: int) -> str | None:
+    """A warning where the log shows no compaction yet, so that Spark goes by the interval that the query sets."""
+    if batch_id >= COMPACT_INTERVAL - 1:
+        return None
+    return (
+        f"The log of the new directory begins with the compactInterval that is Spark's default, {COMPACT_INTERVAL}. If "
+        f"the query sets spark.sql.streaming.fileSink.log.compactInterval to {batch_id + 1} or less, it stops at the "
+        "batch that compacts this log, and so do readers: restore without --sink then, and begin the log by "
+        "ckpt repair with --compact-interval."
+    )
+
+
 def entries_before(batch_id: int) -> tuple[Create, ...]:
     """The steps that write the empty entries up to a batch (inclusive), the oldest first.
 

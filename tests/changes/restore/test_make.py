@@ -86,3 +86,12 @@ def test_a_moved_file_sink_is_told_of(goldens, root, tmp_path):
     assert any(
         "lists 12 of 12 files outside of that directory, such as file:///golden/" in warning for warning in warned
     )
+
+
+@pytest.mark.parametrize(("case", "is_told"), [("file-to-parquet-5", True), ("file-to-parquet-12", False)])
+def test_a_fork_with_files_of_its_own_is_told_at_which_interval_its_log_begins(goldens, root, tmp_path, case, is_told):
+    """Behind the first compaction Spark derives an interval that fits, whatever the query sets."""
+    taken, output = back_up(goldens[f"4.3.0/{case}"], root), Store.open(str(tmp_path / "out"))
+    sinks = [(parse_sink(f"file:{output.location}"), output)]
+    warned = make_restore(root, taken, Store.open(str(tmp_path / "new")), FORK_ID, sinks=sinks).warnings
+    assert any("ckpt repair with --compact-interval" in warning for warning in warned) == is_told
