@@ -8,8 +8,7 @@ from typing import Any
 
 from airflow_provider_ckpt.blue_green.read_fitting import read_fitting
 from airflow_provider_ckpt.blue_green.read_rows import read_files
-from airflow_provider_ckpt.blue_green.rows import Comparison, compare_rows
-from airflow_provider_ckpt.blue_green.shape import Shape, shape_differences
+from airflow_provider_ckpt.blue_green.rows import Comparison, Shape, compare_rows, shape_differences
 from airflow_provider_ckpt.blue_green.stage_range import StagedRange
 from airflow_provider_ckpt.checkpoint.observe import observe, read_entries
 from airflow_provider_ckpt.codec import layout

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from airflow_provider_ckpt import codec
-from airflow_provider_ckpt.blue_green.shape import Shape
+from airflow_provider_ckpt.blue_green.rows import Shape
 from airflow_provider_ckpt.checkpoint.sink_marker import format_of
 from airflow_provider_ckpt.codec.layout import SinkLogEntry
 from airflow_provider_ckpt.codec.source_log import FileSinkLog, key_of

@@ -136,8 +136,6 @@ def find_at_top(store: Store, directories: Iterable[str]) -> tuple[str, ...]:
     """Find checkpoints of other queries among the top directories: at most three requests for each.
 
     A directory that cannot be listed is not counted. Raises StoreError for the top itself.
-
-    One that cannot be listed is none. Raises StoreError for the top itself.
     """
     found = PackedObjects(store.ls()[0].values())
     for directory in directories:

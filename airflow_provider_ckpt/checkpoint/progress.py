@@ -86,8 +86,6 @@ def source_kind(offsets: OffsetSeq, source_id: str, declared: Mapping[str, str])
     """Source type of an offset: as the offset log says (version 2), else as declared, else None.
 
     Raises CheckpointError for a declared type that is unknown.
-
-    Raises CheckpointError for a declared kind that is unknown.
     """
     info = offsets.metadata.sources.get(source_id) if offsets.metadata else None
     kind = kind_of_provider(info.provider_name) if info else None

@@ -9,7 +9,7 @@ import pyarrow.parquet
 import pytest
 
 from airflow_provider_ckpt.blue_green.read_rows import read_files, read_rows
-from airflow_provider_ckpt.blue_green.shape import shape_differences
+from airflow_provider_ckpt.blue_green.rows import shape_differences
 from airflow_provider_ckpt.errors import StoreError
 from airflow_provider_ckpt.storage.store import Store
 from tests.blue_green.lab import Query

@@ -31,9 +31,8 @@ from airflow_provider_ckpt.restart.forecast import forecast
 from airflow_provider_ckpt.sources.delta.findings import findings_of as findings_of_delta
 from airflow_provider_ckpt.sources.delta.findings import lost_files
 from airflow_provider_ckpt.sources.delta.loss import DeltaTable, stops
-from airflow_provider_ckpt.sources.file.judge import finding_of_rule
-from airflow_provider_ckpt.sources.file.unlogged import Unlogged
-from airflow_provider_ckpt.sources.file.unlogged import findings_of as unlogged_findings
+from airflow_provider_ckpt.sources.file.judge import Unlogged, finding_of_rule
+from airflow_provider_ckpt.sources.file.judge import findings_of as unlogged_findings
 from airflow_provider_ckpt.sources.foresee_expiry import expiring
 from airflow_provider_ckpt.sources.iceberg.loss import IcebergSource
 from airflow_provider_ckpt.sources.iceberg.loss import losses as losses_of_iceberg

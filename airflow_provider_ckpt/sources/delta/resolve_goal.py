@@ -111,8 +111,6 @@ class DeltaAim(AbsoluteAim):
         """The skipped part of a version, in words, and a warning or an empty text.
 
         Raises PlanError where the next batch would not begin with that version.
-
-        Raises PlanError where the next batch would not begin with that version.
         """
         begins = at.version
         if at.in_first_snapshot:
