@@ -16,9 +16,8 @@ from airflow_provider_ckpt.change.open_sinks import open_sinks, sinks_of
 from airflow_provider_ckpt.change.places import Stores, require_own_place
 from airflow_provider_ckpt.changes.restore import rehearse as rehearse_module
 from airflow_provider_ckpt.changes.restore import restore as restore_module
-from airflow_provider_ckpt.changes.restore.make import fork_id, make_restore
+from airflow_provider_ckpt.changes.restore.make import RestoreRequest, fork_id, make_restore
 from airflow_provider_ckpt.changes.restore.put_origin_fence import behind_fence_of_origin
-from airflow_provider_ckpt.changes.restore.request import RestoreRequest
 from airflow_provider_ckpt.cli.changes.asking import asked_of, beside_plan, given, options_of
 from airflow_provider_ckpt.cli.changes.change_output import report_change
 from airflow_provider_ckpt.cli.changes.in_place import tell_user

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from airflow_provider_ckpt.change.fence.plan import fence_of, plan_fence
 from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.changes.fence import make, put_fence
-from airflow_provider_ckpt.changes.fence.plan import fence_of, plan_fence
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.errors import CheckpointBusyError
 from tests.interleavings import fences, invariants

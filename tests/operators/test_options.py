@@ -9,14 +9,14 @@ import pytest
 
 from airflow_provider_ckpt.change.option import fields_of
 from airflow_provider_ckpt.change.undo.request import UndoRequest
-from airflow_provider_ckpt.changes.fence.request import FenceRequest
+from airflow_provider_ckpt.changes.fence.make import FenceRequest
 from airflow_provider_ckpt.changes.repair.request import RepairRequest
 from airflow_provider_ckpt.changes.repartition.request import RepartitionRequest
 from airflow_provider_ckpt.changes.reset.request import ResetRequest
-from airflow_provider_ckpt.changes.restore.request import RestoreRequest
+from airflow_provider_ckpt.changes.restore.make import RestoreRequest
 from airflow_provider_ckpt.changes.rollback.request import RollbackRequest
 from airflow_provider_ckpt.changes.salvage.request import SalvageRequest
-from airflow_provider_ckpt.changes.seed.request import SeedRequest
+from airflow_provider_ckpt.changes.seed.make import SeedRequest
 from airflow_provider_ckpt.changes.sources.request import SourcesRequest
 from airflow_provider_ckpt.operators import checkpoint as operators
 from tests.operators.parameters import parameters

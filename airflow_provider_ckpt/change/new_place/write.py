@@ -16,7 +16,7 @@ from itertools import count, groupby
 from typing import ClassVar
 
 from airflow_provider_ckpt.change.new_place.find_written import find_written, record_place
-from airflow_provider_ckpt.change.new_place.require_empty import require_empty
+from airflow_provider_ckpt.change.new_place.make import require_empty
 from airflow_provider_ckpt.change.open_sinks import Sinks
 from airflow_provider_ckpt.change.places import Stores, require_own_place
 from airflow_provider_ckpt.change.plan.acceptance import require_accepted, require_names

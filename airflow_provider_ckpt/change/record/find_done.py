@@ -9,8 +9,6 @@ from airflow_provider_ckpt.change.record import journal
 from airflow_provider_ckpt.change.record.journal import Record
 from airflow_provider_ckpt.change.record.receipt import Receipt
 
-_ACTED = ("interrupted", "applied", "undone")
-
 
 def find_done(stores: Stores, kind: Kind, by: str, asked: str) -> Record | None:
     """The change that the same task has carried out, when it is tried once more or was cleared.
@@ -61,9 +59,8 @@ def find_undo_before(stores: Stores) -> Record | None:
 
     Raises StoreError when a record is damaged.
     """
-    acted = [item for item in journal.history(stores.checkpoint, stores.undo) if item.state in _ACTED]
-    # An undone change keeps its place, so the newest record is that of the undo itself.
-    return acted[-1] if acted and (acted[-1].plan.kind, acted[-1].state) == ("undo", "applied") else None
+    newest = journal.newest_acted(stores.checkpoint, stores.undo)
+    return newest if newest and (newest.plan.kind, newest.state) == ("undo", "applied") else None
 
 
 def receipt_of(done: Record) -> Receipt:

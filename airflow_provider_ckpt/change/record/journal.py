@@ -138,6 +138,15 @@ def history(checkpoint: Store, undo: Store | None = None) -> tuple[Record, ...]:
     return found
 
 
+def newest_acted(checkpoint: Store, undo: Store | None = None) -> Record | None:
+    """The newest change that has taken a step, whatever became of it. Raises StoreError for a record that is damaged.
+
+    An undone change keeps its place, so after an undo that is the record of the undo itself.
+    """
+    acted = [record for record in history(checkpoint, undo) if record.state not in ("planned", "refused")]
+    return acted[-1] if acted else None
+
+
 def survey(
     checkpoint: Store, undo: Store | None = None, *, most: int | None = None, most_bytes: int = RECORD_BYTES
 ) -> tuple[tuple[Record, ...], dict[str, StoreError]]:

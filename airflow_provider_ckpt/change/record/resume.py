@@ -42,11 +42,10 @@ def find_interrupted(
         PlanError: Its arguments of now are not those that its plan was judged with; the error has the words of both.
         StalePlanError: It has closed the checkpoint and cannot be completed any more as things are.
     """
-    changes = journal.history(stores.checkpoint, stores.undo)
-    acted = [change for change in changes if change.state not in ("planned", "refused")]
-    if not acted or acted[-1].state != "interrupted" or acted[-1].plan.kind != kind:
+    newest = journal.newest_acted(stores.checkpoint, stores.undo)
+    if newest is None or newest.state != "interrupted" or newest.plan.kind != kind:
         return None
-    plan = acted[-1].plan
+    plan = newest.plan
     if not leads_there(plan):
         return None
     facts = find_facts(plan, stores, resuming=True)
@@ -61,7 +60,7 @@ def find_interrupted(
         )
         raise
     _require_same(plan, stores, said or Said())
-    return replace(plan, completes=_sentence(acted[-1]))
+    return replace(plan, completes=_sentence(newest))
 
 
 def _sentence(record: journal.Record) -> str:

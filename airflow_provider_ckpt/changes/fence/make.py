@@ -1,28 +1,22 @@
-"""Making the plans of fences: observe, refuse, decide, and find the fence that is there already."""
+"""Making the plans of fences: observe, refuse, and decide, where no fence is there already."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import replace
-from shlex import quote
+from dataclasses import dataclass, replace
 
 from airflow_provider_ckpt.change.added_errors import is_without_start
-from airflow_provider_ckpt.change.judge_start import judge_present, judge_start
-from airflow_provider_ckpt.change.places import Stores
-from airflow_provider_ckpt.change.plan.plan import Plan
-from airflow_provider_ckpt.change.plan.requirements import Fenced
-from airflow_provider_ckpt.change.record import journal
-from airflow_provider_ckpt.changes.fence.plan import (
-    fence_of,
-    is_closing,
+from airflow_provider_ckpt.change.fence.find import find_fence, find_other_interrupted
+from airflow_provider_ckpt.change.fence.plan import (
     plan_closing,
     plan_closing_of,
     plan_fence,
-    plan_there,
     without_start,
 )
+from airflow_provider_ckpt.change.judge_start import judge_present, judge_start
+from airflow_provider_ckpt.change.option import WAIT_S, TriggerOf, WaitForBatch
+from airflow_provider_ckpt.change.places import Stores
+from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.changes.fence.refusals import (
-    refuse_flow,
     require_closable,
     require_exclusive,
     require_fenceable,
@@ -35,10 +29,18 @@ from airflow_provider_ckpt.checkpoint.observe import observe, refuse_closed, ref
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.codec import commit_log, layout, offset_log
-from airflow_provider_ckpt.codec.offset_log import OffsetSeq
-from airflow_provider_ckpt.errors import CheckpointNotFoundError, PlanError
+from airflow_provider_ckpt.errors import PlanError
 from airflow_provider_ckpt.restart.real_time import trigger_of
 from airflow_provider_ckpt.storage.store import Store
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FenceRequest:
+    """How a query that cannot be reached is stopped."""
+
+    wait_for_batch: WaitForBatch = WAIT_S
+    trigger: TriggerOf = None
+
 
 #: A query that is faster than so many readings is not to be fenced.
 _MOST_READINGS = 10
@@ -115,85 +117,15 @@ def make_fence_behind(stores: Stores, closed: Plan) -> Plan:
     return replace(plan_fence(observe(checkpoint), batch_id, entry, commit, now_ms()), trigger=closed.trigger)
 
 
-def required_fence(stores: Stores) -> Fenced:
-    """The fence that is there, as a plan requires it. Raises PlanError when the checkpoint is not fenced."""
-    refuse_flow(stores.checkpoint.location)
-    there, location = find_fence(stores), stores.checkpoint.location
-    if there is None or is_closing(there):
-        raise PlanError(
-            "this checkpoint is not fenced.",
-            location=location,
-            hint=f"Nothing was done. Put the fence first: ckpt fence {quote(location)} --execute",
-        )
-    own = fence_of(there)
-    return Fenced(f"{own.name} {own.sha256}")
-
-
-def find_fence(stores: Stores) -> Plan | None:
-    """The fence that is there as the newest entry of the offset log, and that no query has passed; None without one."""
-    logs = {name for log in (layout.OFFSETS, layout.COMMITS) for name in stores.checkpoint.ls(log)[0]}
-    for change in reversed(journal.history(stores.checkpoint, stores.undo)):
-        if change.state not in ("applied", "interrupted"):
-            continue
-        if change.plan.kind != "fence":
-            if change.state == "interrupted":  # what closes the checkpoint now is of that change
-                return None
-            continue
-        if _is_newest(change.plan, logs) and holds(stores.checkpoint, change.plan):
-            return change.plan
-    return _marked(observe(stores.checkpoint))
-
-
-def _marked(view: CheckpointView) -> Plan | None:
-    """The fence that says so itself where no record has it: it got other offsets since, or the records are lost."""
-    newest, committed = view.in_flight, view.latest_committed
-    if newest is None or committed is None or newest != committed + 1:
-        return None
-    entry, before = (view.entries.get(layout.offset_entry(batch)) for batch in (newest, committed))
-    if not isinstance(entry, OffsetSeq) or not isinstance(before, OffsetSeq):
-        return None
-    is_fence = entry.metadata is not None and entry.metadata.fence and dict(entry.offsets) == dict(before.offsets)
-    return plan_there(view, committed, entry.encode().decode(), now_ms()) if is_fence else None
-
-
-def _is_newest(plan: Plan, logs: Collection[str]) -> bool:
-    """True if the entry of a fence is the newest one, after the batch that it was planned for."""
-    batch_id = plan.batch_id + 1
-    passed = layout.commit_entry(batch_id) in logs or layout.offset_entry(batch_id + 1) in logs
-    behind = is_closing(plan) or layout.commit_entry(plan.batch_id) in logs
-    return behind and not passed and layout.offset_entry(batch_id) in logs
-
-
-def holds(checkpoint: Store, plan: Plan) -> bool:
-    """True if the entry of a fence is there, with the bytes of its plan."""
-    own = fence_of(plan)
-    try:
-        return checkpoint.read_up_to(own.name, own.size + 1) == own.data.encode()
-    except CheckpointNotFoundError:
-        return False
-
-
 def _require_no_other(stores: Stores) -> None:
     """Raise PlanError when another change was interrupted: a batch behind it would keep it from being completed."""
-    if (plan := _interrupted(stores)) is not None:
+    if (plan := find_other_interrupted(stores)) is not None:
         kind, location = plan.kind, stores.checkpoint.location
         raise PlanError(
             f"a {kind} of this checkpoint was interrupted, and could not be completed behind a fence.",
             location=location,
             hint=f"Nothing was done. Complete it by its own command, or take it back ({stores.undo_command}).",
         )
-
-
-def is_interrupted(stores: Stores) -> bool:
-    """True if another change was interrupted, and must be completed or taken back first."""
-    return _interrupted(stores) is not None
-
-
-def _interrupted(stores: Stores) -> Plan | None:
-    changes = journal.history(stores.checkpoint, stores.undo)
-    acted = [change for change in changes if change.state not in ("planned", "refused")]
-    is_other = acted and acted[-1].state == "interrupted" and acted[-1].plan.kind != "fence"
-    return acted[-1].plan if is_other else None
 
 
 def _operators(checkpoint: Store, whole: CheckpointView) -> tuple[str, ...]:

@@ -1,5 +1,7 @@
 """Carrying out a fence, beside a query that runs: nothing is waited for but the batch in flight.
 
+This is why it has a loop of its own: ``change/apply.py`` refuses a checkpoint that changes under it, saves what goes
+and asks for a word that the query is stopped, and here the query writes on, nothing of it goes, and no word is there.
 Each attempt has a record of its own, which is written before the entry and says what became of it. A writer that was
 faster is no error: the fence is planned anew behind its batch. Killed anywhere, the same command goes on; Spark starts
 right from what is there, or refuses to start from a checkpoint that is closed.
@@ -11,6 +13,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from airflow_provider_ckpt.change.fence.find import find_fence, holds
+from airflow_provider_ckpt.change.fence.plan import committed_before, fence_of, is_closing
 from airflow_provider_ckpt.change.guard import Tell, silent
 from airflow_provider_ckpt.change.lock import Held, locked
 from airflow_provider_ckpt.change.option import WAIT_S
@@ -21,8 +25,7 @@ from airflow_provider_ckpt.change.record import journal
 from airflow_provider_ckpt.change.record.receipt import Receipt
 from airflow_provider_ckpt.change.require_access import require_access
 from airflow_provider_ckpt.change.require_alone import require_alone
-from airflow_provider_ckpt.changes.fence.make import find_fence, holds, make_fence, make_fence_behind
-from airflow_provider_ckpt.changes.fence.plan import committed_before, fence_of, is_closing
+from airflow_provider_ckpt.changes.fence.make import make_fence, make_fence_behind
 from airflow_provider_ckpt.changes.fence.refusals import require_planned_first
 from airflow_provider_ckpt.checkpoint.flows import flow_of
 from airflow_provider_ckpt.checkpoint.own_files import PLAN

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 
+from airflow_provider_ckpt.change.fence.find import find_fence, find_other_interrupted, refuse_flow
+from airflow_provider_ckpt.change.fence.plan import fence_of, is_closing
 from airflow_provider_ckpt.change.guard import Tell, silent
 from airflow_provider_ckpt.change.option import WAIT_S
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.change.record.find_done import find_applied
 from airflow_provider_ckpt.change.tell_of_fence import telling_of_fence
-from airflow_provider_ckpt.changes.fence.make import find_fence, is_interrupted
-from airflow_provider_ckpt.changes.fence.plan import fence_of, is_closing
 from airflow_provider_ckpt.changes.fence.put_fence import nothing, put_fence
-from airflow_provider_ckpt.changes.fence.refusals import refuse_flow
 from airflow_provider_ckpt.errors import CheckpointError
 
 
@@ -59,7 +58,7 @@ def plan_behind(
             if find_applied(plan, stores) is not None:
                 return plan, False
     refuse_flow(stores.checkpoint.location)
-    if is_interrupted(stores):
+    if find_other_interrupted(stores) is not None:
         return make(False), False
     fenced, name = True, None
     if acts:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 
-from airflow_provider_ckpt.checkpoint.flows import flow_of
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
@@ -25,19 +24,6 @@ def require_exclusive(location: str, *, creates_exclusively: bool) -> None:
             "this storage cannot create an object exclusively, so a fence would not stop a query here.",
             location=location,
             hint=_STOP,
-        )
-
-
-def refuse_flow(location: str) -> None:
-    """Raise PlanError for a change behind the fence of a flow of a pipeline, which the flow's own retry would run."""
-    flow, quoted = flow_of(location), shlex.quote(location)
-    if flow is not None:
-        raise PlanError(
-            f"this is {flow.called}, of a declarative pipeline: its run starts a flow that has failed again after 5 "
-            "seconds, and that start would run the batch of a fence and go on, so a fence proves nothing here.",
-            location=location,
-            hint=f"Nothing was done. Close the flow (ckpt fence {quoted} --execute), wait until its run has ended, "
-            f"open it again (ckpt undo {quoted}), and make the change with --i-know-it-is-stopped before the next run.",
         )
 
 

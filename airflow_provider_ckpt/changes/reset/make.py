@@ -11,6 +11,7 @@ from shlex import quote
 from typing import ClassVar
 
 from airflow_provider_ckpt.change.executor import InPlace
+from airflow_provider_ckpt.change.fence.find import required_fence
 from airflow_provider_ckpt.change.find_repeated import repeated_warnings
 from airflow_provider_ckpt.change.judge_start import judge_start
 from airflow_provider_ckpt.change.make_plan import (
@@ -26,7 +27,6 @@ from airflow_provider_ckpt.change.plan.kinds import Kind
 from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.change.record.journal import Record
 from airflow_provider_ckpt.change.record.resume import Said
-from airflow_provider_ckpt.changes.fence.make import required_fence
 from airflow_provider_ckpt.changes.reset.plan import late_before, moves_of, plan_reset
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.clock import now_ms

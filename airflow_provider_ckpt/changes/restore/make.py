@@ -5,6 +5,8 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterable
 from contextlib import suppress
+from dataclasses import dataclass
+from typing import Annotated
 
 from airflow_provider_ckpt import codec
 from airflow_provider_ckpt.backup.manifest import Manifest
@@ -20,11 +22,11 @@ from airflow_provider_ckpt.backup.take import require_apart
 from airflow_provider_ckpt.backup.verify import read_verified, require_restorable_backup
 from airflow_provider_ckpt.change.new_place.make import find_or_make_new, require_free_place
 from airflow_provider_ckpt.change.new_place.write import what_is_written
+from airflow_provider_ckpt.change.option import WAIT_S, Opt, TriggerOf, WaitForBatch
 from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.changes.restore.judge_sinks import effects_of_restore
 from airflow_provider_ckpt.changes.restore.open_sink_log import find_new
-from airflow_provider_ckpt.changes.restore.plan import plan_restore
-from airflow_provider_ckpt.changes.restore.sink_start import interval_warning
+from airflow_provider_ckpt.changes.restore.plan import interval_warning, plan_restore
 from airflow_provider_ckpt.checkpoint.file_sink_log import SinkLog
 from airflow_provider_ckpt.checkpoint.observe import decode_entries
 from airflow_provider_ckpt.clock import now_ms
@@ -40,6 +42,54 @@ from airflow_provider_ckpt.restart.real_time import trigger_of
 from airflow_provider_ckpt.storage.concurrency import THREADS, in_parallel
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.untrusted.limits import FILE_LOG_BYTES, size_text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestoreRequest:
+    """Which backup comes back, and as what."""
+
+    backup_root: Annotated[str, Opt("")] = ""  # arguments of the command
+    backup_id: Annotated[str, Opt("")] = "latest"
+    query_id: Annotated[
+        str | None,
+        Opt(
+            "--query-id ID",
+            "Use the latest backup of this query, or check that the backup of BACKUP_ID is of this query. Needed "
+            "without BACKUP_ID where the root has backups of several queries.",
+        ),
+    ] = None
+    new_query_id: Annotated[
+        bool,
+        Opt("--new-query-id", "Give the restored checkpoint a new query id, for a second query beside the first."),
+    ] = False
+    rewrite_paths: Annotated[
+        tuple[PathRule, ...],
+        Opt(
+            "--rewrite-paths FROM=TO",
+            "Replace this prefix of input file paths in the logs of file sources. Can be given more than once.",
+            "paths",
+        ),
+    ] = ()
+    sinks: Annotated[
+        tuple[Sink, ...],
+        Opt(
+            "--sink TYPE[:URI]",
+            "Sink of the query, such as file:/data/out or delta:s3://lake/orders; the plan states the effect on it. "
+            "Can be given more than once.",
+            "sinks",
+        ),
+    ] = ()
+    fence: Annotated[
+        bool,
+        Opt(
+            "--fence",
+            "First fence the checkpoint that the backup was taken from (ckpt fence), so that a query there that "
+            "cannot be reached stops at its next batch. Needs --execute.",
+            beside_plan=True,
+        ),
+    ] = False
+    wait_for_batch: WaitForBatch = WAIT_S
+    trigger: TriggerOf = None
 
 
 def fork_id(backup: Manifest, target: Store) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from airflow_provider_ckpt.change.new_place.require_empty import being_written, is_of
+from airflow_provider_ckpt.change.new_place.make import being_written, is_of
 from airflow_provider_ckpt.change.plan.actions import Create
-from airflow_provider_ckpt.changes.restore.sink_start import entries_before
+from airflow_provider_ckpt.changes.restore.plan import entries_before
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.query.sink import Sink
 from airflow_provider_ckpt.storage.store import Store

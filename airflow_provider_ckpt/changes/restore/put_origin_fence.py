@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from airflow_provider_ckpt.backup.catalog import find_backup
+from airflow_provider_ckpt.change.fence.plan import fence_of
 from airflow_provider_ckpt.change.guard import Tell, silent
 from airflow_provider_ckpt.change.option import WAIT_S
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.change.tell_of_fence import telling_of_fence
-from airflow_provider_ckpt.changes.fence.plan import fence_of
 from airflow_provider_ckpt.changes.fence.put_fence import put_fence
 from airflow_provider_ckpt.storage.store import Store
 

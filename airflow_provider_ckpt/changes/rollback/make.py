@@ -13,6 +13,7 @@ from airflow_provider_ckpt.backup.manifest import Manifest
 from airflow_provider_ckpt.backup.verify import require_restorable_backup
 from airflow_provider_ckpt.change.added_errors import require_no_worse
 from airflow_provider_ckpt.change.executor import InPlace
+from airflow_provider_ckpt.change.fence.find import required_fence
 from airflow_provider_ckpt.change.find_repeated import repeated_warnings
 from airflow_provider_ckpt.change.judge_start import SourceOf, judge_start, view_after
 from airflow_provider_ckpt.change.make_plan import Planner, Seen, find_begun, make_anew, observe_whole
@@ -25,7 +26,6 @@ from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.change.plan.requirements import FromBackup
 from airflow_provider_ckpt.change.record.find_removed import find_removed
 from airflow_provider_ckpt.change.record.resume import Said, find_interrupted
-from airflow_provider_ckpt.changes.fence.make import required_fence
 from airflow_provider_ckpt.changes.rollback.doubt import doubt
 from airflow_provider_ckpt.changes.rollback.exchange_plan import plan_exchange
 from airflow_provider_ckpt.changes.rollback.find_bookmarked import find_bookmarked

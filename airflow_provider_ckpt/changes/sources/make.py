@@ -7,6 +7,7 @@ from shlex import quote
 from typing import ClassVar, Self
 
 from airflow_provider_ckpt.change.executor import InPlace
+from airflow_provider_ckpt.change.fence.find import required_fence
 from airflow_provider_ckpt.change.judge_start import judge_start
 from airflow_provider_ckpt.change.make_plan import (
     Planner,
@@ -23,7 +24,6 @@ from airflow_provider_ckpt.change.plan.kinds import Kind
 from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.change.record.journal import Record
 from airflow_provider_ckpt.change.record.resume import Said
-from airflow_provider_ckpt.changes.fence.make import required_fence
 from airflow_provider_ckpt.changes.sources.directories import Sum, in_the_way, to_sum
 from airflow_provider_ckpt.changes.sources.entries import ids_of, require_complete, require_known
 from airflow_provider_ckpt.changes.sources.find_operators import find_operators

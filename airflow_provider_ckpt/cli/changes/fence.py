@@ -5,9 +5,8 @@ from __future__ import annotations
 import click
 
 from airflow_provider_ckpt.change.places import Stores
-from airflow_provider_ckpt.changes.fence.make import make_fence
+from airflow_provider_ckpt.changes.fence.make import FenceRequest, make_fence
 from airflow_provider_ckpt.changes.fence.put_fence import put_fence
-from airflow_provider_ckpt.changes.fence.request import FenceRequest
 from airflow_provider_ckpt.cli.changes.asking import options_of
 from airflow_provider_ckpt.cli.changes.change_output import report_change
 from airflow_provider_ckpt.cli.changes.in_place import tell_user

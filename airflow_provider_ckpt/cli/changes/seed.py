@@ -9,8 +9,7 @@ import click
 
 from airflow_provider_ckpt.change.open_sinks import open_sinks, sinks_of
 from airflow_provider_ckpt.change.places import Stores, require_own_place
-from airflow_provider_ckpt.changes.seed.make import Given, make_seed, parse_positions, positions_of
-from airflow_provider_ckpt.changes.seed.request import SeedRequest
+from airflow_provider_ckpt.changes.seed.make import Given, SeedRequest, make_seed, parse_positions, positions_of
 from airflow_provider_ckpt.changes.seed.write import write_seed
 from airflow_provider_ckpt.cli.changes.asking import asked_of, given, options_of
 from airflow_provider_ckpt.cli.changes.change_output import report_change

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 from airflow_provider_ckpt.change.option import WAIT_S
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.record.find_done import find_done, receipt_of
-from airflow_provider_ckpt.changes.fence.make import make_fence
+from airflow_provider_ckpt.changes.fence.make import FenceRequest, make_fence
 from airflow_provider_ckpt.changes.fence.put_fence import put_fence
-from airflow_provider_ckpt.changes.fence.request import FenceRequest
 from airflow_provider_ckpt.errors import CheckpointLockedError
 from airflow_provider_ckpt.hooks.checkpoint import airflow_errors, require_flags
 from airflow_provider_ckpt.lineage.datasets import Named

@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 
 from airflow_provider_ckpt.change.apply import apply
+from airflow_provider_ckpt.change.fence.find import find_fence, required_fence
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan.actions import Close, Delete, Open, Replace
 from airflow_provider_ckpt.change.plan.plan import Plan, plan_from_dict
 from airflow_provider_ckpt.change.record import journal
 from airflow_provider_ckpt.change.undo.make import make_undo
-from airflow_provider_ckpt.changes.fence.make import find_fence, make_fence, required_fence
+from airflow_provider_ckpt.changes.fence.make import make_fence
 from airflow_provider_ckpt.changes.fence.put_fence import put_fence
 from airflow_provider_ckpt.changes.reset.make import make_reset
 from airflow_provider_ckpt.changes.rollback.make import make_rollback

@@ -24,8 +24,8 @@ from threading import Lock
 from typing import Any
 
 from airflow_provider_ckpt.change.apply import apply
+from airflow_provider_ckpt.change.fence.plan import fence_of
 from airflow_provider_ckpt.change.places import Stores
-from airflow_provider_ckpt.changes.fence.plan import fence_of
 from airflow_provider_ckpt.changes.fence.put_fence import put_fence
 from airflow_provider_ckpt.changes.rollback.make import make_rollback
 from airflow_provider_ckpt.codec import commit_log, offset_log

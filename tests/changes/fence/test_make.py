@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from airflow_provider_ckpt.change.apply import apply
+from airflow_provider_ckpt.change.fence.plan import fence_of
+from airflow_provider_ckpt.change.option import fields_of
 from airflow_provider_ckpt.change.places import Stores
-from airflow_provider_ckpt.changes.fence.make import find_fence, make_fence
-from airflow_provider_ckpt.changes.fence.plan import fence_of
+from airflow_provider_ckpt.changes.fence.make import FenceRequest, make_fence
 from airflow_provider_ckpt.changes.fence.put_fence import put_fence
 from airflow_provider_ckpt.changes.rollback.make import make_rollback
 from airflow_provider_ckpt.checkpoint.observe import observe
-from airflow_provider_ckpt.checks.inspect import inspect
 from airflow_provider_ckpt.errors import CheckpointClosedError, CheckpointError, PlanError, StoreUnavailableError
 from airflow_provider_ckpt.storage.store import Store
 from tests.faults import Fault, FaultyStore
@@ -89,31 +89,6 @@ def test_a_trigger_that_was_declared_counts_where_files_say_nothing(golden):
             act(stores, trigger="continuous")
 
 
-def test_a_fenced_checkpoint_is_sound_and_its_fence_is_found(golden):
-    stores = Stores(Store.open(str(golden("agg-hdfs"))))
-    assert find_fence(stores) is None
-    plan, _ = put_fence(stores, settle_s=0)
-    assert find_fence(stores) == make_fence(stores) == plan
-    assert [item for item in inspect(stores.checkpoint, deep=True) if item.severity != "note"] == []
-
-
-@pytest.mark.parametrize("passed_by", ["commits/8", "offsets/9"])
-def test_a_fence_that_was_passed_is_none(golden, passed_by):
-    checkpoint = golden("agg-hdfs")
-    stores = Stores(Store.open(str(checkpoint)))
-    put_fence(stores, settle_s=0)
-    (checkpoint / passed_by).write_bytes((checkpoint / passed_by.replace("8", "7").replace("9", "8")).read_bytes())
-    assert find_fence(stores) is None
-
-
-def test_an_entry_that_somebody_has_written_again_is_none(golden):
-    checkpoint = golden("agg-hdfs")
-    stores = Stores(Store.open(str(checkpoint)))
-    put_fence(stores, settle_s=0)
-    (checkpoint / "offsets/8").write_text("v1\n{}\n-")
-    assert find_fence(stores) is None
-
-
 def test_a_change_that_was_interrupted_is_completed_first(golden):
     checkpoint = golden("agg-hdfs")
     store = FaultyStore.over(str(checkpoint), Fault())
@@ -153,3 +128,10 @@ def test_a_damaged_entry_is_named(golden):
         make_fence(Stores(Store.open(str(checkpoint))))
     assert told.value.name == "offsets/7"
     assert json.dumps(told.value.message)
+
+
+def test_each_field_of_the_request_is_an_option_as_users_have_typed_it():
+    assert {name: field.opt.option for name, field in fields_of(FenceRequest).items()} == {
+        "wait_for_batch": "--wait-for-batch",
+        "trigger": "--trigger",
+    }

@@ -11,7 +11,8 @@ from airflow_provider_ckpt.backup import declare
 from airflow_provider_ckpt.backup.catalog import find_backup
 from airflow_provider_ckpt.backup.manifest import Manifest
 from airflow_provider_ckpt.backup.take import take_backup
-from airflow_provider_ckpt.changes.restore.make import fork_id, make_restore
+from airflow_provider_ckpt.change.option import fields_of
+from airflow_provider_ckpt.changes.restore.make import RestoreRequest, fork_id, make_restore
 from airflow_provider_ckpt.cli import run
 from airflow_provider_ckpt.query.sink import parse_sink
 from airflow_provider_ckpt.storage.store import Store
@@ -95,3 +96,17 @@ def test_a_fork_with_files_of_its_own_is_told_at_which_interval_its_log_begins(g
     sinks = [(parse_sink(f"file:{output.location}"), output)]
     warned = make_restore(root, taken, Store.open(str(tmp_path / "new")), FORK_ID, sinks=sinks).warnings
     assert any("ckpt repair with --compact-interval" in warning for warning in warned) == is_told
+
+
+def test_each_field_of_the_request_is_an_option_as_users_have_typed_it():
+    assert {name: field.opt.option for name, field in fields_of(RestoreRequest).items()} == {
+        "backup_root": "",
+        "backup_id": "",
+        "query_id": "--query-id",
+        "new_query_id": "--new-query-id",
+        "rewrite_paths": "--rewrite-paths",
+        "sinks": "--sink",
+        "fence": "--fence",
+        "wait_for_batch": "--wait-for-batch",
+        "trigger": "--trigger",
+    }

@@ -6,8 +6,9 @@ import json
 
 import pytest
 
+from airflow_provider_ckpt.change.option import fields_of
 from airflow_provider_ckpt.change.plan.plan import plan_from_dict
-from airflow_provider_ckpt.changes.seed.make import Given, given_positions, make_seed, positions_of
+from airflow_provider_ckpt.changes.seed.make import Given, SeedRequest, given_positions, make_seed, positions_of
 from airflow_provider_ckpt.changes.seed.plan import Positions
 from airflow_provider_ckpt.changes.seed.write import write_seed
 from airflow_provider_ckpt.checkpoint.observe import observe
@@ -77,3 +78,15 @@ def test_an_iceberg_source_is_not_seeded_with_what_is_no_position_in_a_table(tar
     with pytest.raises(MalformedEntryError, match="not an offset of the source type iceberg") as refused:
         make_seed(target, given_positions({"0": '{"snapshot_id":7}'}), {"0": "iceberg"})
     assert refused.value.location == target.location
+
+
+def test_each_field_of_the_request_is_an_option_as_users_have_typed_it():
+    assert {name: field.opt.option for name, field in fields_of(SeedRequest).items()} == {
+        "origin": "--from",
+        "batch": "--batch",
+        "at": "--at",
+        "offsets": "--offsets",
+        "sources": "--source",
+        "sinks": "--sink",
+        "after_batch": "--after-batch",
+    }

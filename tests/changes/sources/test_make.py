@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from airflow_provider_ckpt.change.apply import apply
+from airflow_provider_ckpt.change.fence.find import find_fence
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan.plan import plan_from_dict
 from airflow_provider_ckpt.change.record.journal import history
 from airflow_provider_ckpt.change.undo.make import make_undo
-from airflow_provider_ckpt.changes.fence.make import find_fence
 from airflow_provider_ckpt.changes.fence.put_fence import put_fence
 from airflow_provider_ckpt.changes.sources.make import make_source_change
 from airflow_provider_ckpt.changes.sources.request import SourceChange, parse_change

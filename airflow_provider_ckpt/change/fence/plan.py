@@ -17,13 +17,12 @@ from shlex import quote
 from airflow_provider_ckpt.change.plan.actions import Create
 from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.change.plan.requirements import LatestCommitted, LatestPlanned, SameQuery
-from airflow_provider_ckpt.changes.fence.entry import empty_entry
 from airflow_provider_ckpt.checkpoint.flows import Flow
 from airflow_provider_ckpt.checkpoint.progress import or_none
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.commit_log import CommitMetadata
-from airflow_provider_ckpt.codec.offset_log import CLOSING, OffsetSeq
+from airflow_provider_ckpt.codec.offset_log import CLOSING, OffsetSeq, OffsetSeqMetadata
 from airflow_provider_ckpt.query.sink import NOT_DECLARED
 from airflow_provider_ckpt.sinks.effects import SinkEffect
 from airflow_provider_ckpt.times import time_text
@@ -68,6 +67,24 @@ def without_start(plan: Plan) -> Plan:
     """The fence of a checkpoint from which Spark does not start, whatever is done: nothing runs the batch of it."""
     warnings = (text for text in plan.warnings if text != _goes_on(plan.batch_id + 1))
     return replace(plan, effects=(_NOT_RUN,), warnings=tuple(warnings))
+
+
+def empty_entry(entry: OffsetSeq, commit: CommitMetadata) -> bytes:
+    """The entry of a batch that reads nothing after another one, as Spark itself would plan it, as bytes.
+
+    It has the offsets and the confs of the batch before it, and its time, which must not go backwards. Its watermark is
+    the one that the commit of that batch says for the next one: with that of the offset entry, the query would forget
+    how far its event time has come [measured on Spark 4.3], and its last windows would wait for further rows. It says
+    that it is a fence, in a field that Spark ignores.
+
+    Args:
+        entry: The offset entry of the batch before it.
+        commit: The commit entry of that batch.
+    """
+    metadata = entry.metadata or OffsetSeqMetadata()
+    watermark_ms = max(metadata.batch_watermark_ms, commit.next_batch_watermark_ms)
+    own = replace(metadata, batch_watermark_ms=watermark_ms, control=None, fence=True)
+    return replace(entry, metadata=own).encode()
 
 
 def plan_there(view: CheckpointView, batch_id: int, data: str, at_ms: int) -> Plan:

@@ -1,0 +1,1 @@
+"""The fence of a checkpoint: its plan, and whether it is there."""
