@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help postgres docs compose compose-needs compose-says browser-says demo unit one near test lint fmt exhaustive interleavings tears fences walk browser deploys oracle goldens pipelines sinks source-changes symptoms matrix sparks ends bench java wheels zipapp light provider clean docs-run
+.PHONY: help postgres docs compose compose-needs compose-says browser-says demo unit unit-1 unit-2 one near test lint fmt exhaustive interleavings tears fences walk browser deploys oracle goldens pipelines sinks source-changes symptoms matrix sparks ends bench java wheels zipapp light provider clean docs-run
 
 help: ## This list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,10 +32,11 @@ demo: $(READY) java ## A real query: waited for, gated, backed up, broken, rolle
 	$(BIN)/python demo/run.py
 
 unit: .venv-unit/.ready ## The fast tests, in a minute without Java, Airflow, Spark or network; the branches of the pure modules
-	.venv-unit/bin/coverage erase
-	.venv-unit/bin/python -m pytest -q -n 2 --dist loadfile -m unit -p tests.measuring
-	.venv-unit/bin/coverage combine --quiet
-	.venv-unit/bin/coverage report --fail-under 97
+	@$(MAKE) --no-print-directory --keep-going --jobs 2 unit-1 unit-2
+	.venv-unit/bin/slipcover --branch --skip-covered --fail-under 97 --merge .coverage.1 .coverage.2 --out .coverage
+
+unit-1 unit-2: unit-%: # Each half in a process of its own, which imports its own test files alone
+	CKPT_HALF=$* .venv-unit/bin/python -m pytest -q -m unit -o tmp_path_retention_policy=failed -p tests.measuring
 
 # What the command needs, and pytest; the package itself is that of the tree.
 .venv-unit/.ready: pyproject.toml constraints.txt packaging/divide.py
@@ -200,4 +201,4 @@ provider: wheels $(READY) ## The provider's wheel in an environment of Airflow a
 	$(BIN)/python -m tests.provider dist/spark_ckpt-*.whl dist/airflow_provider_ckpt-*.whl --constraint $(CURDIR)/constraints.txt
 
 clean: ## Remove what make has made
-	rm -rf $(VENV) .venv-* .spark.jsa .kafka .kafka-connector .s3 .s3a dist site docs/api.md docs/json.md .mypy_cache .ruff_cache .pytest_cache .coverage .import_linter_cache .hypothesis
+	rm -rf $(VENV) .venv-* .spark.jsa .kafka .kafka-connector .s3 .s3a dist site docs/api.md docs/json.md .mypy_cache .ruff_cache .pytest_cache .coverage* .import_linter_cache .hypothesis

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import gc
 import logging
 import os
 import shutil
@@ -28,7 +29,7 @@ let_be_short()
 
 os.environ.pop("COLUMNS", None)  # of the terminal that the tests were started from: tables would be folded to it
 
-#: No test is a power cut, and a disk that others write to as well takes longer than the rest of many tests.
+#: No test is a power cut, and a sync takes as long as ten writes; that there is one, its own test says.
 os.fsync = os.sync = lambda *_: None
 
 EXHAUSTIVE = bool(os.environ.get("CKPT_EXHAUSTIVE"))
@@ -44,6 +45,11 @@ settings.register_profile("unit", settings.get_profile("ci"), max_examples=20)
 settings.load_profile("ci")
 
 LEFT_OUT_OF_UNIT = {TESTS / name for name in (*NEEDS_MORE, *SWEEPS)}
+#: The process of ``make unit`` that runs a test file, by its path: of files of like size, each gets every second one.
+HALF = {
+    path: number % 2 + 1
+    for number, path in enumerate(sorted(TESTS.rglob("test_*.py"), key=lambda path: path.stat().st_size))
+}
 
 
 def is_unit(config: pytest.Config) -> bool:
@@ -58,6 +64,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     if is_unit(config):
         os.environ["CKPT_UNIT"] = "1"  # tests/faults.py
+        gc.set_threshold(100_000)  # all tests are kept, and each collection goes through them
         settings.load_profile("unit")
         for leak in ("ResourceWarning", "pytest.PytestUnraisableExceptionWarning"):
             config.addinivalue_line("filterwarnings", f"error::{leak}")
@@ -69,8 +76,10 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """``make unit`` does not even import what it leaves out."""
-    return True if is_unit(config) and collection_path in LEFT_OUT_OF_UNIT else None
+    """``make unit`` does not even import what it leaves out; nor does one of its processes what is for the other."""
+    half = int(os.environ.get("CKPT_HALF", 0))
+    is_others = half and HALF.get(collection_path, half) != half
+    return True if is_others or (is_unit(config) and collection_path in LEFT_OUT_OF_UNIT) else None
 
 
 def pytest_make_parametrize_id(config: pytest.Config, val: object, argname: str) -> str | None:
@@ -110,14 +119,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     starting = {item.path for item in items if not item.get_closest_marker("unit")}
     sweeping = {TESTS / name for name in SWEEPS}
     items.sort(key=lambda item: 0 if item.path in starting else 1 if item.path in sweeping else 2)
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _unsynced() -> Iterator[None]:
-    """No test loses its machine, and a sync takes as long as ten writes: that there is one, its own test says."""
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(os, "fsync", lambda _: None)
-        yield
 
 
 @pytest.fixture(scope="session")

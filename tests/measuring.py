@@ -1,17 +1,19 @@
 """A plugin of pytest that ``make unit`` loads: which branches of the modules that do no IO its tests reach.
 
-The tracer makes all of Python slower by half or more, also what it does not measure. It runs while those modules are
-imported and while tests are called, not while tests are found and set up, nor in the process that hands them out.
+Those modules are instrumented when they are imported, each branch until it was reached: a tracer would make all of
+Python slower by half or more, also what it does not measure.
 """
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator
+import json
+import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
-from coverage import Coverage
+from slipcover import ImportManager, Slipcover
 
 from tests.purity import PACKAGE, purity
 from tests.tiers import TESTS
@@ -30,40 +32,22 @@ def measured() -> list[str]:
     return [f"{PACKAGE}.{name}" for name in pure]
 
 
-def room_of(test: Path) -> str:
-    """The room, or the flat module, that a test file is about."""
-    return test.relative_to(TESTS).parts[0].removeprefix("test_").removesuffix(".py")
-
-
 class Measuring:
-    """Measures one process; ``coverage combine`` puts together what several have found."""
+    """Measures one process; ``slipcover --merge`` puts together what both have found."""
 
     def __init__(self) -> None:
         names = measured()
-        self.rooms = {name.split(".")[1] for name in names}
-        self.coverage = Coverage(source=names, data_suffix=True)
-        self.coverage.start()
-        for name in names:
-            importlib.import_module(name)
-        self.coverage.stop()
-
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_call(self, item: pytest.Item) -> Iterator[None]:
-        """Trace a test whose room has modules that do no IO."""
-        if room_of(item.path) not in self.rooms:
-            return (yield)
-        self.coverage.start()
-        try:
-            return (yield)
-        finally:
-            self.coverage.stop()
+        files = {str(TESTS.parent / f"{name.replace('.', '/')}.py") for name in names}
+        self.found = Slipcover(branch=True)
+        with ImportManager(self.found, SimpleNamespace(matches=files.__contains__)):
+            for name in names:
+                importlib.import_module(name)
 
     def pytest_sessionfinish(self) -> None:
         """Write what was found."""
-        self.coverage.save()
+        Path(f".coverage.{os.environ['CKPT_HALF']}").write_text(json.dumps(self.found.get_coverage()))
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Where tests run: in the workers, or here when there are none."""
-    if hasattr(config, "workerinput") or not config.getoption("numprocesses", None):
-        config.pluginmanager.register(Measuring())
+    """Before a test module imports what is measured."""
+    config.pluginmanager.register(Measuring())

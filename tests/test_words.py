@@ -45,8 +45,11 @@ def texts_of(module: Path) -> Iterator[tuple[int, str]]:
             yield node.lineno, node.value
 
 
+ANY = re.compile(rf"\b({'|'.join(INSTEAD)})\b", re.IGNORECASE)
+
+
 def found_in(text: str) -> Iterator[str]:
-    for pattern, instead in INSTEAD.items():
+    for pattern, instead in INSTEAD.items() if ANY.search(text) else ():
         for match in re.finditer(rf"\b({pattern})\b", text, re.IGNORECASE):
             context = " ".join(text[max(0, match.start() - 40) : match.end() + 30].split())
             yield f"{match[0]!r} in {context!r}: say {instead}"
