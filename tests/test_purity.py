@@ -43,7 +43,6 @@ DOES_IO = {
 }
 #: Verbs that do none: what they do is to decide, or to read a page of the package itself.
 PURE_VERBS = {
-    "backup.prune_plan": "a plan to prune",
     "checks.read_state_files": "reads by what it is given",
     "change.ask_word": "calls what a user has given",
     "explain.read_index": "reads pages of the package",

@@ -10,8 +10,15 @@ from collections.abc import Iterable
 from airflow_provider_ckpt.backup.catalog import nothing_found
 from airflow_provider_ckpt.backup.find_named import bases_in_use, list_folders, named_by, read_all, sweepable
 from airflow_provider_ckpt.backup.manifest import Manifest
-from airflow_provider_ckpt.backup.prune_plan import GRACE_MS, PrunePlan, Sweep
-from airflow_provider_ckpt.backup.retention import Decision, RetentionPolicy, decide, of_each_query
+from airflow_provider_ckpt.backup.retention import (
+    GRACE_MS,
+    Decision,
+    PrunePlan,
+    RetentionPolicy,
+    Sweep,
+    decide,
+    of_each_query,
+)
 from airflow_provider_ckpt.backup.verify import verify_backup
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.errors import CheckpointError

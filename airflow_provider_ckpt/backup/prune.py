@@ -30,8 +30,7 @@ from typing import Literal
 from airflow_provider_ckpt.backup.catalog import read_manifest
 from airflow_provider_ckpt.backup.find_named import Folder, bases_in_use, list_folders, named_by, read_all, sweepable
 from airflow_provider_ckpt.backup.manifest import Manifest
-from airflow_provider_ckpt.backup.prune_plan import PrunePlan, PruneReceipt
-from airflow_provider_ckpt.backup.retention import RetentionPolicy, decide, of_each_query
+from airflow_provider_ckpt.backup.retention import PrunePlan, PruneReceipt, RetentionPolicy, decide, of_each_query
 from airflow_provider_ckpt.change.lock import Held, locked_backups
 from airflow_provider_ckpt.checkpoint.own_files import DROPPED, INTENT, MANIFEST
 from airflow_provider_ckpt.clock import now_ms

@@ -36,9 +36,8 @@ from airflow_provider_ckpt import __version__
 from airflow_provider_ckpt.backup import manifest
 from airflow_provider_ckpt.backup.copier import Copier, MovedError, copies_at_once, refuse_too_large
 from airflow_provider_ckpt.backup.declare import claim_id, declare_base, nothing_left
-from airflow_provider_ckpt.backup.manifest import Manifest
+from airflow_provider_ckpt.backup.manifest import Manifest, Words
 from airflow_provider_ckpt.backup.patience import COMMIT_WAIT_S, Patience, require_restorable
-from airflow_provider_ckpt.backup.tags import Words
 from airflow_provider_ckpt.checkpoint.contents import Contents, contents, unknown_names
 from airflow_provider_ckpt.checkpoint.find_restart_set import find_restart_set
 from airflow_provider_ckpt.checkpoint.listing import find_objects, find_own

@@ -8,8 +8,7 @@ import click
 
 from airflow_provider_ckpt.backup import prune as prune_module
 from airflow_provider_ckpt.backup.make_prune import make_prune
-from airflow_provider_ckpt.backup.prune_plan import GRACE_MS
-from airflow_provider_ckpt.backup.retention import RetentionPolicy
+from airflow_provider_ckpt.backup.retention import GRACE_MS, RetentionPolicy
 from airflow_provider_ckpt.cli.options import (
     DURATION,
     TIMES,

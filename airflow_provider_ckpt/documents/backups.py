@@ -81,13 +81,13 @@ RetentionFields = Annotated[dict[str, Any], DocumentOf("backup.retention", "Rete
 RetentionDecisionFields = Annotated[dict[str, Any], DocumentOf("backup.retention", "Decision")]
 
 
-SweepFields = Annotated[dict[str, Any], DocumentOf("backup.prune_plan", "Sweep")]
+SweepFields = Annotated[dict[str, Any], DocumentOf("backup.retention", "Sweep")]
 
 
-PrunePlanFields = Annotated[dict[str, Any], DocumentOf("backup.prune_plan", "PrunePlan")]
+PrunePlanFields = Annotated[dict[str, Any], DocumentOf("backup.retention", "PrunePlan")]
 
 
-PruneReceiptFields = Annotated[dict[str, Any], DocumentOf("backup.prune_plan", "PruneReceipt")]
+PruneReceiptFields = Annotated[dict[str, Any], DocumentOf("backup.retention", "PruneReceipt")]
 
 
 class PruneDocument(Document):

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 from airflow.providers.common.compat.sdk import BaseOperator
 
 from airflow_provider_ckpt.backup.make_prune import make_prune
+from airflow_provider_ckpt.backup.manifest import tags_of
 from airflow_provider_ckpt.backup.prune import prune
-from airflow_provider_ckpt.backup.prune_plan import GRACE_MS
-from airflow_provider_ckpt.backup.retention import RetentionPolicy
-from airflow_provider_ckpt.backup.tags import tags_of
+from airflow_provider_ckpt.backup.retention import GRACE_MS, RetentionPolicy
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.hooks.checkpoint import airflow_errors, duration_ms_of, require_flags
 from airflow_provider_ckpt.lineage.datasets import Named, backup

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from airflow_provider_ckpt.backup.prune_plan import PrunePlan, PruneReceipt
+from airflow_provider_ckpt.backup.retention import PrunePlan, PruneReceipt
 from airflow_provider_ckpt.checks.findings import Finding
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from airflow_provider_ckpt.times import duration_text, time_text
 if TYPE_CHECKING:
     from airflow_provider_ckpt.backup.catalog import BackupListing
     from airflow_provider_ckpt.backup.manifest import Manifest
-    from airflow_provider_ckpt.backup.prune_plan import PrunePlan
+    from airflow_provider_ckpt.backup.retention import PrunePlan
     from airflow_provider_ckpt.backup.take import BackupPlan
     from airflow_provider_ckpt.change.plan.plan import Plan
     from airflow_provider_ckpt.change.record.journal import Record

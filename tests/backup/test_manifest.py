@@ -7,8 +7,19 @@ from dataclasses import replace
 
 import pytest
 
-from airflow_provider_ckpt.backup.manifest import Manifest, ManifestObject, decode, is_inside, require_names
+from airflow_provider_ckpt.backup.manifest import (
+    Manifest,
+    ManifestObject,
+    decode,
+    is_inside,
+    message_of,
+    require_names,
+    tags_of,
+)
+from airflow_provider_ckpt.backup.retention import RetentionPolicy
+from airflow_provider_ckpt.backup.take import take_backup
 from airflow_provider_ckpt.errors import BackupCorruptError, PlanError, UnsupportedVersionError
+from airflow_provider_ckpt.storage.store import Store
 
 BACKUP = "20260101T000000.000Z-0a3c26f7"
 OBJECT = ManifestObject("offsets/1", 7, "a" * 64, f"{BACKUP}/checkpoint/offsets/1", "etag")
@@ -146,3 +157,49 @@ def test_what_is_no_name_is_not_inside(name):
 def test_no_backup_is_taken_of_a_file_that_is_a_directory_as_well():
     with pytest.raises(PlanError, match="'a/b' is both a file and a directory"):
         require_names(["a/b", "a/b/c"], "/lake")
+
+
+@pytest.mark.parametrize(
+    ("given", "tags"),
+    [
+        ("release", ("release",)),
+        (["release", "keep"], ("release", "keep")),
+        (("release",), ("release",)),
+        ([], ()),
+        ((), ()),
+        (None, ()),
+        ("", ()),
+    ],
+)
+def test_one_text_is_one_tag(given, tags):
+    assert tags_of(given) == tags
+    assert RetentionPolicy(keep_last=1, keep_tags=given).keep_tags == tags
+
+
+@pytest.mark.parametrize("given", [5, [5], [""], ["release", None], b"release", 2.5, True, [["release"]]])
+def test_what_is_no_tag_is_refused(given):
+    with pytest.raises(ValueError, match="the tags of a backup must be a list"):
+        tags_of(given)
+    with pytest.raises(ValueError, match="the tags of a backup must be a list"):
+        RetentionPolicy(keep_last=1, keep_tags=given)
+
+
+def test_a_message_is_a_text_or_none():
+    assert (message_of(None), message_of(""), message_of("before the release")) == ("", "", "before the release")
+    with pytest.raises(ValueError, match="must be a text, not 5"):
+        message_of(5)
+
+
+@pytest.mark.parametrize("count", ["3", 2.5, True, None])
+def test_numbers_to_keep_are_whole_numbers(count):
+    with pytest.raises(ValueError, match="whole number"):
+        RetentionPolicy(keep_last=count)
+
+
+@pytest.mark.parametrize("words", [{"message": 5}, {"tags": [5]}, {"tags": 5}], ids=str)
+def test_a_backup_that_could_not_be_read_again_is_not_taken(goldens, tmp_path, words):
+    """A template that is rendered natively makes a number of a text; the manifest was refused by every later command."""
+    root = Store.open(str(tmp_path / "backups"))
+    with pytest.raises(PlanError, match="No backup was taken"):
+        take_backup(Store.open(str(goldens["4.3.0/file-to-parquet-5"] / "checkpoint")), root, **words)
+    assert root.find() == {}

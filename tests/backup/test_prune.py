@@ -14,8 +14,7 @@ import pytest
 from airflow_provider_ckpt.backup import prune as prune_module
 from airflow_provider_ckpt.backup.catalog import list_backups
 from airflow_provider_ckpt.backup.make_prune import make_prune
-from airflow_provider_ckpt.backup.prune_plan import GRACE_MS, PrunePlan, PruneReceipt
-from airflow_provider_ckpt.backup.retention import RetentionPolicy
+from airflow_provider_ckpt.backup.retention import GRACE_MS, PrunePlan, PruneReceipt, RetentionPolicy
 from airflow_provider_ckpt.backup.take import take_backup
 from airflow_provider_ckpt.backup.verify import verify_backup
 from airflow_provider_ckpt.change.lock import locked_backups

@@ -9,8 +9,7 @@ from dataclasses import replace
 from airflow_provider_ckpt.backup.make_prune import make_prune
 from airflow_provider_ckpt.backup.manifest import Manifest
 from airflow_provider_ckpt.backup.prune import prune
-from airflow_provider_ckpt.backup.prune_plan import PrunePlan
-from airflow_provider_ckpt.backup.retention import RetentionPolicy
+from airflow_provider_ckpt.backup.retention import PrunePlan, RetentionPolicy
 from airflow_provider_ckpt.backup.take import take_backup
 from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.places import Stores

@@ -12,7 +12,7 @@ from airflow_provider_ckpt.backup import declare, prune, take
 from airflow_provider_ckpt.backup.catalog import read_manifest
 from airflow_provider_ckpt.backup.find_named import Folder, bases_in_use, named_by, read_all
 from airflow_provider_ckpt.backup.manifest import Manifest
-from airflow_provider_ckpt.backup.prune_plan import PrunePlan
+from airflow_provider_ckpt.backup.retention import PrunePlan
 from airflow_provider_ckpt.checkpoint.own_files import INTENT, MANIFEST
 from airflow_provider_ckpt.errors import ObjectExistsError
 from airflow_provider_ckpt.storage.store import Store

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from airflow_provider_ckpt.backup.prune_plan import PrunePlan, PruneReceipt, Sweep
-from airflow_provider_ckpt.backup.retention import Decision, RetentionPolicy
+from airflow_provider_ckpt.backup.retention import Decision, PrunePlan, PruneReceipt, RetentionPolicy, Sweep
 from airflow_provider_ckpt.checks.findings import Finding
 from airflow_provider_ckpt.operators.base import MOST_PLAN_BYTES
 from airflow_provider_ckpt.operators.checkpoint import (
