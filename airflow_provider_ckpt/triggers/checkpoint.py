@@ -6,6 +6,7 @@ import asyncio
 import random
 import time
 from collections.abc import AsyncIterator, Mapping
+from inspect import signature
 from typing import Any
 
 from airflow.triggers.base import BaseEventTrigger, TriggerEvent
@@ -95,22 +96,8 @@ class CheckpointProgressTrigger(BaseEventTrigger):
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
         """Class path and arguments."""
-        names = (
-            "checkpoint",
-            "condition",
-            "every",
-            "timezone",
-            "start",
-            "sources",
-            "source_options",
-            "trigger",
-            "kafka_conn_id",
-            "checkpoint_conn_id",
-            "poke_interval",
-            "deadline_ms",
-        )
         path = "airflow_provider_ckpt.triggers.checkpoint.CheckpointProgressTrigger"
-        return path, {name: getattr(self, name) for name in names}
+        return path, {name: getattr(self, name) for name in signature(type(self)).parameters}
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """Poll until the condition is reached, the deadline has passed, or an error says that waiting is of no use."""

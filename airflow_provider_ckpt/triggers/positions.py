@@ -30,6 +30,8 @@ class CheckpointPositionTrigger(BaseTrigger):
 
     :param checkpoint: Location of the checkpoint.
     :param sources: Where each source reads from, by id, such as ``{"0": "kafka:host:9092"}``.
+    :param source_options: Options of the query's sources, such as ``{"0.maxOffsetsPerTrigger": 1000}``.
+    :param trigger: The trigger of the query, such as ``availableNow``.
     :param kafka_conn_id: Connection of type ``kafka``, whose extra configures the client that asks.
     :param checkpoint_conn_id: Connection of type ``checkpoint``, or None.
     :param poke_interval: Seconds between two polls.
@@ -38,7 +40,7 @@ class CheckpointPositionTrigger(BaseTrigger):
 
     #: The arguments, by which another triggerer makes the trigger again.
     arguments: tuple[str, ...] = (
-        *("checkpoint", "sources", "kafka_conn_id", "checkpoint_conn_id"),
+        *("checkpoint", "sources", "source_options", "trigger", "kafka_conn_id", "checkpoint_conn_id"),
         *("poke_interval", "deadline_ms"),
     )
 
@@ -47,6 +49,8 @@ class CheckpointPositionTrigger(BaseTrigger):
         *,
         checkpoint: str | Sequence[str],
         sources: Mapping[str, Any],
+        source_options: Mapping[str, Any] | None = None,
+        trigger: str | None = None,
         kafka_conn_id: str | None = None,
         checkpoint_conn_id: str | None = None,
         poke_interval: float = 60.0,
@@ -55,6 +59,8 @@ class CheckpointPositionTrigger(BaseTrigger):
         super().__init__()
         self.checkpoint = checkpoint
         self.sources = sources
+        self.source_options = source_options
+        self.trigger = trigger
         self.kafka_conn_id = kafka_conn_id
         self.checkpoint_conn_id = checkpoint_conn_id
         self.poke_interval = poke_interval
@@ -112,28 +118,22 @@ class CheckpointLagTrigger(CheckpointPositionTrigger):
 
     :param most: So much may be unread of each source, in its unit.
     :param max_age: The oldest unread data may be as old as this, such as ``PT5M``, or seconds.
-    :param source_options: Options of the query's Kafka sources, such as ``{"0.maxOffsetsPerTrigger": 1000}``.
-    :param trigger: The trigger of the query, such as ``availableNow``.
 
     The other parameters are those of :class:`CheckpointPositionTrigger`.
     """
 
-    arguments = (*CheckpointPositionTrigger.arguments, "most", "max_age", "source_options", "trigger")
+    arguments = (*CheckpointPositionTrigger.arguments, "most", "max_age")
 
     def __init__(
         self,
         *,
         most: int | str | None = None,
         max_age: float | str | None = None,
-        source_options: Mapping[str, Any] | None = None,
-        trigger: str | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         self.most = most
         self.max_age = max_age
-        self.source_options = source_options
-        self.trigger = trigger
 
     def poll_of(self, queries: Queries) -> LagPoll:
         """The poll for the lag of the queries."""
@@ -144,26 +144,20 @@ class CheckpointDataLossTrigger(CheckpointPositionTrigger):
     """Fires when a query has lost what it has not read, stops at it, or may lose some soon.
 
     :param will_lose_data_within: So long before the first unread record may be deleted, such as ``PT6H``, or seconds.
-    :param source_options: Options of the query's sources, such as ``{"0.subscribePattern": "orders-.*"}``.
-    :param trigger: The trigger of the query, such as ``availableNow``.
 
     The other parameters are those of :class:`CheckpointPositionTrigger`.
     """
 
-    arguments = (*CheckpointPositionTrigger.arguments, "will_lose_data_within", "source_options", "trigger")
+    arguments = (*CheckpointPositionTrigger.arguments, "will_lose_data_within")
 
     def __init__(
         self,
         *,
         will_lose_data_within: float | str,
-        source_options: Mapping[str, Any] | None = None,
-        trigger: str | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         self.will_lose_data_within = will_lose_data_within
-        self.source_options = source_options
-        self.trigger = trigger
 
     def poll_of(self, queries: Queries) -> LossPoll:
         """The poll for lost data of the queries."""
