@@ -61,8 +61,6 @@ class BackupsDocument(Document):
 
 
 OpenedStateFields = Annotated[dict[str, Any], DocumentOf("changes.restore.rehearse", "OpenedState")]
-
-
 RehearsalFields = Annotated[dict[str, Any], DocumentOf("changes.restore.rehearse", "Rehearsal")]
 
 
@@ -76,17 +74,9 @@ class VerifyDocument(BackupFields, Document):
 
 
 RetentionFields = Annotated[dict[str, Any], DocumentOf("backup.retention", "RetentionPolicy")]
-
-
 RetentionDecisionFields = Annotated[dict[str, Any], DocumentOf("backup.retention", "Decision")]
-
-
 SweepFields = Annotated[dict[str, Any], DocumentOf("backup.retention", "Sweep")]
-
-
 PrunePlanFields = Annotated[dict[str, Any], DocumentOf("backup.retention", "PrunePlan")]
-
-
 PruneReceiptFields = Annotated[dict[str, Any], DocumentOf("backup.retention", "PruneReceipt")]
 
 

@@ -39,8 +39,6 @@ class PlanFileDocument(Document):
 
 
 BookmarkDocument = Annotated[dict[str, Any], DocumentOf("restart.bookmark", "Bookmark")]
-
-
 AcceptedFields = Annotated[dict[str, Any], DocumentOf("checks.baseline", "Fingerprint")]
 
 

@@ -119,8 +119,6 @@ class FleetDocument(Document):
 
 
 EvidenceFields = Annotated[dict[str, Any], DocumentOf("explain.explanation", "Evidence")]
-
-
 SignFields = Annotated[dict[str, Any], DocumentOf("explain.matching", "Sign")]
 
 

@@ -185,11 +185,7 @@ class WindowsResultDocument(Document):
 
 
 StagedRangeDocument = Annotated[dict[str, Any], DocumentOf("blue_green.stage_range", "StagedRange")]
-
-
 DifferenceFields = Annotated[dict[str, Any], DocumentOf("blue_green.rows", "Difference")]
-
-
 ComparisonFields = Annotated[dict[str, Any], DocumentOf("blue_green.rows", "Comparison")]
 
 
