@@ -37,17 +37,11 @@ from airflow_provider_ckpt.cli.options import (
     shared,
     user_and_host,
 )
-from airflow_provider_ckpt.cli.render import (
-    print_error,
-    print_json,
-    print_tables,
-    progress_bar,
-    say,
-    size,
-)
+from airflow_provider_ckpt.cli.render import print_error, print_json, print_tables, progress_bar, say
 from airflow_provider_ckpt.cli.streams import has_done
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.documents import FORMAT_VERSION
+from airflow_provider_ckpt.report.table import size
 from airflow_provider_ckpt.report.tables import (
     backup_plan_tables,
     backups_table,

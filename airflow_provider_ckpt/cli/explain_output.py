@@ -9,9 +9,10 @@ from itertools import dropwhile
 
 import click
 
-from airflow_provider_ckpt.cli.render import counted, say
+from airflow_provider_ckpt.cli.render import say
 from airflow_provider_ckpt.explain.explanation import Explained, Explanation, Unknown
 from airflow_provider_ckpt.explain.message_facts import cut, fill
+from airflow_provider_ckpt.report.table import counted
 from airflow_provider_ckpt.storage.opening import other_name
 from airflow_provider_ckpt.visible import visible
 

@@ -10,7 +10,8 @@ from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks import check
 from airflow_provider_ckpt.checks.findings import SEVERITIES
 from airflow_provider_ckpt.checks.registry import RULES
-from airflow_provider_ckpt.cli.render import counted, say
+from airflow_provider_ckpt.cli.render import say
+from airflow_provider_ckpt.report.table import counted
 from airflow_provider_ckpt.restart.judged import not_read
 
 if TYPE_CHECKING:

@@ -23,9 +23,10 @@ from airflow_provider_ckpt.cli.options import (
     together,
     user_and_host,
 )
-from airflow_provider_ckpt.cli.render import counted, print_json, print_tables, progress_bar, say, size
+from airflow_provider_ckpt.cli.render import print_json, print_tables, progress_bar, say
 from airflow_provider_ckpt.cli.streams import has_done
 from airflow_provider_ckpt.documents import FORMAT_VERSION
+from airflow_provider_ckpt.report.table import counted, size
 from airflow_provider_ckpt.report.tables import prune_tables
 
 if TYPE_CHECKING:

@@ -100,18 +100,6 @@ def when(at_ms: int | None) -> str | None:
     return None if at_ms is None else time_text(at_ms)
 
 
-def counted(count: int, noun: str) -> str:
-    """How many of something, in singular or plural."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
-def size(count: int) -> str:
-    """Bytes for people."""
-    from rich.filesize import decimal
-
-    return decimal(count)
-
-
 @contextmanager
 def progress_bar(what: str) -> Iterator[OnStep]:
     """A bar on stderr that a long copy moves; silent where stderr is no terminal."""

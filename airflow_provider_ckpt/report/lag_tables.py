@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from airflow_provider_ckpt.report.table import Table
+from airflow_provider_ckpt.report.table import Table, counted, size
 from airflow_provider_ckpt.sources.lag import PartitionLag, SourceLag
 from airflow_provider_ckpt.times import duration_text
 
@@ -20,7 +20,7 @@ def lag_row(source: SourceLag) -> tuple[Any, ...]:
         unread_text(source),
         source.files,
         source.rows,
-        None if source.size is None else _size(source.size),
+        None if source.size is None else size(source.size),
         _age(source.age_ms),
         None if source.next_batch is None else source.next_batch.text,
     )
@@ -47,18 +47,8 @@ def unread_text(source: SourceLag) -> str | None:
     """How much is unread, such as ``at most 5 offsets``; None when it cannot be counted."""
     if source.total is None or source.unit is None:
         return None
-    return f"{'at most ' if source.unit == 'offsets' else ''}{_counted(source.total, source.unit.removesuffix('s'))}"
+    return f"{'at most ' if source.unit == 'offsets' else ''}{counted(source.total, source.unit.removesuffix('s'))}"
 
 
 def _age(age_ms: int | None) -> str | None:
     return None if age_ms is None else duration_text(age_ms)
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
-def _size(count: int) -> str:
-    from rich.filesize import decimal
-
-    return decimal(count)

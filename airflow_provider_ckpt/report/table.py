@@ -106,3 +106,15 @@ def _cell(value: Any) -> str:
     text = "-" if value is None else "\n".join(map(visible, _lines(value)))
     style = _STYLES.get(text)
     return f"[{style}]{text}[/{style}]" if style else escape(text)
+
+
+def counted(count: int, noun: str) -> str:
+    """How many of something, in singular or plural."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def size(count: int) -> str:
+    """Bytes for people."""
+    from rich.filesize import decimal
+
+    return decimal(count)

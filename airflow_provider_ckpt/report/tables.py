@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_provider_ckpt.checkpoint.contents import listed_shortly
 from airflow_provider_ckpt.codec.layout import is_offset_entry, main_name
-from airflow_provider_ckpt.report.table import Table, facts
+from airflow_provider_ckpt.report.table import Table, facts, size
 from airflow_provider_ckpt.times import duration_text, time_text
 
 if TYPE_CHECKING:
@@ -240,8 +240,6 @@ def backup_table(taken: Manifest) -> Table:
 
 def backups_table(root: str, listing: BackupListing) -> Table:
     """The backups under a root, a row each."""
-    from rich.filesize import decimal
-
     says_why = any(item.message for item in listing.backups)
     message = ("message",) if says_why else ()
     columns = ("backup", "query", "taken", "batch", "watermark", "objects", "size", "tags", *message, "of")
@@ -253,7 +251,7 @@ def backups_table(root: str, listing: BackupListing) -> Table:
             item.batch_id,
             None if item.watermark_ms is None else time_text(item.watermark_ms),
             f"{len(item.objects)}, {len(item.unknown)} unknown" if item.unknown else len(item.objects),
-            f"{decimal(item.total_bytes)}, {decimal(item.own_bytes)} of it only in this backup",
+            f"{size(item.total_bytes)}, {size(item.own_bytes)} of it only in this backup",
             ", ".join(item.tags) or None,
             *((item.message or None,) if says_why else ()),
             item.location,

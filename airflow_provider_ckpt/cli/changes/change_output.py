@@ -12,9 +12,10 @@ from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.change.record.journal import Record
 from airflow_provider_ckpt.change.record.receipt import Receipt
 from airflow_provider_ckpt.cli.changes.plan_files import next_command, seen_command, undo_command
-from airflow_provider_ckpt.cli.render import counted, print_json, print_tables, say
+from airflow_provider_ckpt.cli.render import print_json, print_tables, say
 from airflow_provider_ckpt.cli.streams import has_done
 from airflow_provider_ckpt.documents import FORMAT_VERSION
+from airflow_provider_ckpt.report.table import counted
 from airflow_provider_ckpt.report.tables import plan_tables
 from airflow_provider_ckpt.sinks.effects import Effect
 from airflow_provider_ckpt.times import time_text

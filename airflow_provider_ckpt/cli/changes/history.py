@@ -22,11 +22,12 @@ from airflow_provider_ckpt.cli.options import (
     shared,
     user_and_host,
 )
-from airflow_provider_ckpt.cli.render import counted, print_error, print_json, print_tables, say
+from airflow_provider_ckpt.cli.render import print_error, print_json, print_tables, say
 from airflow_provider_ckpt.cli.streams import has_done
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointNotFoundError
 from airflow_provider_ckpt.fleet.read_histories import Asked, Changes, is_checkpoint, read_histories
+from airflow_provider_ckpt.report.table import counted
 from airflow_provider_ckpt.report.tables import history_table, plan_tables
 from airflow_provider_ckpt.times import time_text
 from airflow_provider_ckpt.visible import visible

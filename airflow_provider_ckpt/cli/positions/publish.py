@@ -16,13 +16,14 @@ from airflow_provider_ckpt.cli.options import (
     shared,
     with_kafka_config,
 )
-from airflow_provider_ckpt.cli.render import counted, print_error, print_json, print_tables, say
+from airflow_provider_ckpt.cli.render import print_error, print_json, print_tables, say
 from airflow_provider_ckpt.cli.streams import has_done
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.query.source import Source
 from airflow_provider_ckpt.query.source_options import parse_assigned
+from airflow_provider_ckpt.report.table import counted
 from airflow_provider_ckpt.report.tables import published_table
 from airflow_provider_ckpt.sources.kafka.ask import KafkaBroker
 from airflow_provider_ckpt.sources.kafka.publication import Publication

@@ -8,9 +8,10 @@ from typing import Any
 import click
 
 from airflow_provider_ckpt.cli.options import Whole, option, pairs, together, with_kafka_config
-from airflow_provider_ckpt.cli.render import counted, say
+from airflow_provider_ckpt.cli.render import say
 from airflow_provider_ckpt.errors import CheckpointError, PlanError
 from airflow_provider_ckpt.query.source import Source, parse_asked
+from airflow_provider_ckpt.report.table import counted
 from airflow_provider_ckpt.sources.kafka.ask import KafkaBroker
 from airflow_provider_ckpt.sources.kafka.starting_options import FORMS
 from airflow_provider_ckpt.sources.kafka.translate import MOST_READ, translate_position
