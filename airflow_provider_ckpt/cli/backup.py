@@ -26,8 +26,8 @@ from airflow_provider_ckpt.cli.options import (
     DURATION,
     accepting,
     allowing_no_backup,
+    command,
     directories,
-    examples,
     executing,
     open_store,
     opening,
@@ -59,11 +59,9 @@ if TYPE_CHECKING:
     )
 
 
-@click.command(
-    epilog=examples(
-        "ckpt backup s3://lake/checkpoints/orders --to s3://lake/backups/orders",
-        "ckpt backup s3://lake/checkpoints/orders --to s3://lake/backups/orders --tag before-4.3",
-    )
+@command(
+    "ckpt backup s3://lake/checkpoints/orders --to s3://lake/backups/orders",
+    "ckpt backup s3://lake/checkpoints/orders --to s3://lake/backups/orders --tag before-4.3",
 )
 @click.argument("location", shell_complete=directories)
 @option(
@@ -148,7 +146,7 @@ def _dry_document(plan: BackupPlan) -> BackupPlanDocument:
     }
 
 
-@click.command(epilog=examples("ckpt backups s3://lake/backups/orders", "ckpt backups s3://lake/backups/orders --json"))
+@command("ckpt backups s3://lake/backups/orders", "ckpt backups s3://lake/backups/orders --json")
 @click.argument("root", shell_complete=directories)
 @allowing_no_backup
 @shared
@@ -174,11 +172,7 @@ def backups(root: str, allow_empty: bool, storage_options: tuple[str, ...], as_j
         print_tables([backups_table(root, listing)])
 
 
-@click.command(
-    epilog=examples(
-        "ckpt verify s3://lake/backups/orders latest", "ckpt verify s3://lake/backups/orders latest --rehearse"
-    )
-)
+@command("ckpt verify s3://lake/backups/orders latest", "ckpt verify s3://lake/backups/orders latest --rehearse")
 @click.argument("root", shell_complete=directories)
 @click.argument("backup_id", default=LATEST)
 @option(
@@ -242,11 +236,9 @@ def verify(
     return int(any(finding.severity == "error" for finding in findings))
 
 
-@click.command(
-    epilog=examples(
-        "ckpt restore s3://lake/backups/orders latest --to s3://lake/checkpoints/orders-2 --sink kafka",
-        "ckpt restore s3://lake/backups/orders latest --to s3://lake/checkpoints/orders-2 --plan-out restore.json",
-    )
+@command(
+    "ckpt restore s3://lake/backups/orders latest --to s3://lake/checkpoints/orders-2 --sink kafka",
+    "ckpt restore s3://lake/backups/orders latest --to s3://lake/checkpoints/orders-2 --plan-out restore.json",
 )
 @click.argument("root", shell_complete=directories)
 @click.argument("backup_id", required=False)

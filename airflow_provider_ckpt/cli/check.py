@@ -12,7 +12,7 @@ from airflow_provider_ckpt.checks import check as check_rules
 from airflow_provider_ckpt.checks.findings import worst_first
 from airflow_provider_ckpt.checks.inspect import examine
 from airflow_provider_ckpt.cli.findings_output import Outputs, judge, judging
-from airflow_provider_ckpt.cli.options import deeply, directories, examples, opening, shared, with_sources
+from airflow_provider_ckpt.cli.options import command, deeply, directories, opening, shared, with_sources
 from airflow_provider_ckpt.query.source import Source
 from airflow_provider_ckpt.report.ci import Judged
 from airflow_provider_ckpt.restart.judged import not_checked
@@ -22,12 +22,10 @@ if TYPE_CHECKING:
     from airflow_provider_ckpt.sources.table_loss import TableLosses
 
 
-@click.command(
-    epilog=examples(
-        "ckpt check s3://lake/checkpoints/orders --deep",
-        "ckpt check /data/checkpoints/totals --source 0=file:/lake/orders",
-        "ckpt check /data/checkpoints/a /data/checkpoints/b --format junit --output checks.xml",
-    )
+@command(
+    "ckpt check s3://lake/checkpoints/orders --deep",
+    "ckpt check /data/checkpoints/totals --source 0=file:/lake/orders",
+    "ckpt check /data/checkpoints/a /data/checkpoints/b --format junit --output checks.xml",
 )
 @click.argument("locations", shell_complete=directories, nargs=-1, required=True)
 @deeply

@@ -5,17 +5,15 @@ from __future__ import annotations
 import click
 from click.shell_completion import BashComplete, FishComplete, ZshComplete
 
-from airflow_provider_ckpt.cli.options import examples
+from airflow_provider_ckpt.cli.options import command
 
 _SHELLS = {"bash": BashComplete, "zsh": ZshComplete, "fish": FishComplete}
 
 
-@click.command(
-    epilog=examples(
-        'eval "$(ckpt completion bash)"       # in ~/.bashrc',
-        'eval "$(ckpt completion zsh)"        # in ~/.zshrc, after compinit',
-        "ckpt completion fish | source        # in ~/.config/fish/config.fish",
-    )
+@command(
+    'eval "$(ckpt completion bash)"       # in ~/.bashrc',
+    'eval "$(ckpt completion zsh)"        # in ~/.zshrc, after compinit',
+    "ckpt completion fish | source        # in ~/.config/fish/config.fish",
 )
 @click.argument("shell", type=click.Choice(list(_SHELLS)))
 @click.pass_context

@@ -19,7 +19,7 @@ from airflow_provider_ckpt.checks.rule_pages import text_of
 from airflow_provider_ckpt.cli.absolute_words import absolute_sink
 from airflow_provider_ckpt.cli.explain_output import print_explained
 from airflow_provider_ckpt.cli.options import (
-    examples,
+    command,
     open_store,
     opening,
     option,
@@ -54,15 +54,13 @@ _NUL_SHARE = 4
 _GZIP = b"\x1f\x8b"
 
 
-@click.command(
-    epilog=examples(
-        "ckpt explain CKPT201",
-        "ckpt explain CONCURRENT_STREAM_LOG_UPDATE s3://lake/checkpoints/orders",
-        'ckpt explain "batch 3 doesn\'t exist" s3://lake/checkpoints/orders',
-        "ckpt explain --log driver.log.gz --json",
-        "ckpt explain --log driver.log s3://lake/checkpoints/orders --source 0=kafka:broker:9092/orders",
-        "ckpt explain -",
-    )
+@command(
+    "ckpt explain CKPT201",
+    "ckpt explain CONCURRENT_STREAM_LOG_UPDATE s3://lake/checkpoints/orders",
+    'ckpt explain "batch 3 doesn\'t exist" s3://lake/checkpoints/orders',
+    "ckpt explain --log driver.log.gz --json",
+    "ckpt explain --log driver.log s3://lake/checkpoints/orders --source 0=kafka:broker:9092/orders",
+    "ckpt explain -",
 )
 @click.argument("words", nargs=-1, metavar="[TEXT|CODE|CONDITION|-]... [LOCATION]")
 @option(

@@ -12,9 +12,9 @@ from airflow_provider_ckpt.cli.files import require_outside
 from airflow_provider_ckpt.cli.fleet_output import Summary, collect, show
 from airflow_provider_ckpt.cli.options import (
     Whole,
+    command,
     deeply,
     directories,
-    examples,
     format_of,
     formatted,
     open_place,
@@ -45,13 +45,11 @@ NO_ROOT = (
 )
 
 
-@click.command(
-    epilog=examples(
-        "ckpt fleet s3://lake/checkpoints s3://lake/tables",
-        "ckpt fleet s3://lake/checkpoints --spark-version 4.3",
-        "ckpt fleet s3://lake/checkpoints --source 0=kafka:broker:9092 --format openmetrics",
-        "ckpt fleet s3://lake/checkpoints --index s3://lake/ckpt/index --backup-root s3://lake/backups",
-    )
+@command(
+    "ckpt fleet s3://lake/checkpoints s3://lake/tables",
+    "ckpt fleet s3://lake/checkpoints --spark-version 4.3",
+    "ckpt fleet s3://lake/checkpoints --source 0=kafka:broker:9092 --format openmetrics",
+    "ckpt fleet s3://lake/checkpoints --index s3://lake/ckpt/index --backup-root s3://lake/backups",
 )
 @click.argument("roots", shell_complete=directories, nargs=-1, metavar="ROOT...")
 @deeply

@@ -13,8 +13,8 @@ from airflow_provider_ckpt.cli.findings_output import Outputs, judge, judging
 from airflow_provider_ckpt.cli.options import (
     DURATION,
     Whole,
+    command,
     directories,
-    examples,
     open_store,
     opening,
     option,
@@ -36,11 +36,9 @@ from airflow_provider_ckpt.storage.store import Store
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
-@click.command(
-    epilog=examples(
-        "ckpt gate s3://lake/checkpoints/orders --conf spark.sql.shuffle.partitions=8 --source 0=kafka",
-        "ckpt gate s3://lake/checkpoints/orders --spark-version 4.3 --sink delta:s3://lake/orders --fail-on warn",
-    )
+@command(
+    "ckpt gate s3://lake/checkpoints/orders --conf spark.sql.shuffle.partitions=8 --source 0=kafka",
+    "ckpt gate s3://lake/checkpoints/orders --spark-version 4.3 --sink delta:s3://lake/orders --fail-on warn",
 )
 @click.argument("location", shell_complete=directories)
 @option("--conf KEY=VALUE", "SQL conf that the deploy sets. Can be given more than once.", "confs", multiple=True)

@@ -15,8 +15,8 @@ from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.cli.light_check import light_check, say_light_check
 from airflow_provider_ckpt.cli.options import (
     Whole,
+    command,
     directories,
-    examples,
     open_store,
     option,
     shared,
@@ -47,11 +47,9 @@ _SOURCE_HELP = (
 )
 
 
-@click.command(
-    epilog=examples(
-        "ckpt log s3://lake/checkpoints/orders --last 20 --source 0=kafka",
-        "ckpt log s3://lake/checkpoints/orders --batch 41 --json",
-    )
+@command(
+    "ckpt log s3://lake/checkpoints/orders --last 20 --source 0=kafka",
+    "ckpt log s3://lake/checkpoints/orders --batch 41 --json",
 )
 @click.argument("location", shell_complete=directories)
 @option("--last BATCHES", "Show this number of batches, the newest ones.", default=10, type=Whole(min=1))
@@ -178,7 +176,7 @@ def _steps(item: SourceAdvanceFields) -> str:
     return f"{item['start_offset'] or '?'} -> {item['end_offset'] or '?'}"
 
 
-@click.command(epilog=examples("ckpt diff s3://lake/checkpoints/orders 40 57 --source 0=kafka"))
+@command("ckpt diff s3://lake/checkpoints/orders 40 57 --source 0=kafka")
 @click.argument("location", shell_complete=directories)
 @click.argument("first", type=Whole())
 @click.argument("second", type=Whole())

@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from airflow_provider_ckpt.cli.options import (
+    command,
     directories,
-    examples,
     option,
     pairs,
     with_kafka_config,
@@ -16,11 +16,8 @@ from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.storage.roots import Roots, parse_roots
 
 
-@click.command(
-    epilog=examples(
-        "ckpt mcp --root s3://lake/checkpoints",
-        "ckpt mcp --root /data/checkpoints --root /data/tables --broker kafka:9092",
-    )
+@command(
+    "ckpt mcp --root s3://lake/checkpoints", "ckpt mcp --root /data/checkpoints --root /data/tables --broker kafka:9092"
 )
 @option(
     "--root URL",

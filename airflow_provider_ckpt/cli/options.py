@@ -75,9 +75,10 @@ class _Seconds(_Milliseconds):
 
 
 #: How times and durations are written, for the help of a command.
+DURATIONS = "A DURATION is 36h, 1h30m, ISO 8601 such as PT5M, or a number of seconds."
 TIMES = (
-    "A TIME is ISO 8601 (UTC when it has no time zone), epoch milliseconds, `2 hours ago`, `now-2h` or `now+2h`. A "
-    "DURATION is 36h, 1h30m, ISO 8601 such as PT5M, or a number of seconds."
+    "A TIME is ISO 8601 (UTC when it has no time zone), epoch milliseconds, `2 hours ago`, `now-2h` or `now+2h`. "
+    f"{DURATIONS}"
 )
 #: Said in the help of every command, where an option shows no default.
 NO_DEFAULT = "An option without a shown default has none; a flag is off unless you give it."
@@ -89,10 +90,16 @@ DURATION = _Milliseconds("duration", parse_duration_ms)
 PAUSE = _Seconds(0.05)
 
 
-def examples(*lines: str, also: str = "") -> str:
-    """The end of a command's help: examples that work as they are written, and what its options have in common."""
-    shown = "\n".join(f"  {line}" for line in lines)
-    return f"\b\nExamples:\n{shown}\n\n{f'{also} {NO_DEFAULT}'.strip()}"
+def command(*examples: str, also: str = "", name: str | None = None) -> Callable[[Command], click.Command]:
+    """Make a command, whose help ends with examples that work as they are written.
+
+    Args:
+        examples: Lines of a shell.
+        also: What its options have in common.
+        name: Its name, where the function has another one.
+    """
+    shown = "\n".join(f"  {line}" for line in examples)
+    return click.command(name, epilog=f"\b\nExamples:\n{shown}\n\n{f'{also} {NO_DEFAULT}'.strip()}")
 
 
 def directories(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:

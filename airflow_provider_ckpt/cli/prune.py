@@ -14,8 +14,8 @@ from airflow_provider_ckpt.cli.options import (
     TIMES,
     Whole,
     allowing_no_backup,
+    command,
     directories,
-    examples,
     executing,
     open_store,
     option,
@@ -42,12 +42,10 @@ _KEEPING = {
 }
 
 
-@click.command(
-    epilog=examples(
-        "ckpt prune s3://lake/backups/orders --keep-last 5 --keep-daily 14",
-        "ckpt prune s3://lake/backups/orders --keep-last 5 --keep-tag before-4.3 --execute",
-        also=TIMES,
-    )
+@command(
+    "ckpt prune s3://lake/backups/orders --keep-last 5 --keep-daily 14",
+    "ckpt prune s3://lake/backups/orders --keep-last 5 --keep-tag before-4.3 --execute",
+    also=TIMES,
 )
 @click.argument("root", shell_complete=directories)
 @together(*(option(usage, text, type=Whole(min=0), default=0) for usage, text in _KEEPING.items()))

@@ -13,7 +13,7 @@ from airflow_provider_ckpt.checkpoint.listing import find_at_top
 from airflow_provider_ckpt.checkpoint.observe import closed_by, observe, without_closing
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.cli.light_check import light_check, say_light_check
-from airflow_provider_ckpt.cli.options import directories, examples, open_store, opening, option, shared
+from airflow_provider_ckpt.cli.options import command, directories, open_store, opening, option, shared
 from airflow_provider_ckpt.cli.positions.source_options import AskedSources, asked_sources, asking
 from airflow_provider_ckpt.cli.render import print_json, print_tables, say, when
 from airflow_provider_ckpt.documents import FORMAT_VERSION
@@ -28,12 +28,10 @@ if TYPE_CHECKING:
     from airflow_provider_ckpt.sources.lag import SourceLag
 
 
-@click.command(
-    epilog=examples(
-        "ckpt show s3://lake/checkpoints/orders",
-        "ckpt show s3://lake/checkpoints/orders --confs",
-        "ckpt show s3://lake/checkpoints/orders --source 0=kafka:broker:9092 --json",
-    )
+@command(
+    "ckpt show s3://lake/checkpoints/orders",
+    "ckpt show s3://lake/checkpoints/orders --confs",
+    "ckpt show s3://lake/checkpoints/orders --source 0=kafka:broker:9092 --json",
 )
 @click.argument("location", shell_complete=directories)
 @option("--confs", "Also list the once-only confs; --json always has them.", "with_confs")

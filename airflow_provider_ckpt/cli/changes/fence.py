@@ -11,8 +11,9 @@ from airflow_provider_ckpt.cli.changes.asking import options_of
 from airflow_provider_ckpt.cli.changes.change_output import report_change
 from airflow_provider_ckpt.cli.changes.in_place import tell_user
 from airflow_provider_ckpt.cli.options import (
+    DURATIONS,
+    command,
     directories,
-    examples,
     executing,
     opening,
     shared,
@@ -31,12 +32,10 @@ _BREAK_LOCK = click.option(
 )
 
 
-@click.command(
-    epilog=examples(
-        "ckpt fence s3://lake/checkpoints/orders",
-        "ckpt fence s3://lake/checkpoints/orders --execute --wait-for-batch 10m",
-        also="A DURATION is 36h, 1h30m, ISO 8601 such as PT5M, or a number of seconds.",
-    )
+@command(
+    "ckpt fence s3://lake/checkpoints/orders",
+    "ckpt fence s3://lake/checkpoints/orders --execute --wait-for-batch 10m",
+    also=DURATIONS,
 )
 @click.argument("location", shell_complete=directories)
 @options_of(FenceRequest, after={"wait_for_batch": (_UNDO_TO, _BREAK_LOCK)})

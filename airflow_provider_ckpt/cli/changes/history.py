@@ -15,8 +15,8 @@ from airflow_provider_ckpt.cli.changes.plan_files import begun_command, undo_com
 from airflow_provider_ckpt.cli.options import (
     TIME,
     TIMES,
+    command,
     directories,
-    examples,
     executing,
     opening,
     shared,
@@ -40,13 +40,11 @@ if TYPE_CHECKING:
     from airflow_provider_ckpt.documents.changes import ForgetDocument, HistoryDocument, RecordDocument
 
 
-@click.command(
-    epilog=examples(
-        "ckpt history s3://lake/checkpoints/orders",
-        "ckpt history s3://lake/checkpoints --since now-7d --by ann",
-        "ckpt history s3://lake/checkpoints/orders --plan 451407f95c58d253",
-        also=TIMES,
-    )
+@command(
+    "ckpt history s3://lake/checkpoints/orders",
+    "ckpt history s3://lake/checkpoints --since now-7d --by ann",
+    "ckpt history s3://lake/checkpoints/orders --plan 451407f95c58d253",
+    also=TIMES,
 )
 @click.argument("location", shell_complete=directories)
 @click.option(

@@ -8,15 +8,13 @@ from airflow_provider_ckpt.changes.repair.make import make_repair
 from airflow_provider_ckpt.changes.repair.request import RepairRequest
 from airflow_provider_ckpt.cli.changes.asking import Change, changing
 from airflow_provider_ckpt.cli.changes.in_place import acting
-from airflow_provider_ckpt.cli.options import directories, examples
+from airflow_provider_ckpt.cli.options import command, directories
 
 
-@click.command(
-    epilog=examples(
-        "ckpt repair s3://lake/checkpoints/orders --sink file:s3://lake/orders",
-        "ckpt repair s3://lake/checkpoints/orders --sink file:s3://lake/orders --copy s3://copies/orders",
-        "ckpt repair s3://lake/checkpoints/orders --sink file:s3://lake/orders --empty 4 --plan-out repair.json",
-    )
+@command(
+    "ckpt repair s3://lake/checkpoints/orders --sink file:s3://lake/orders",
+    "ckpt repair s3://lake/checkpoints/orders --sink file:s3://lake/orders --copy s3://copies/orders",
+    "ckpt repair s3://lake/checkpoints/orders --sink file:s3://lake/orders --empty 4 --plan-out repair.json",
 )
 @click.argument("location", shell_complete=directories)
 @changing("repair", RepairRequest)

@@ -8,16 +8,14 @@ from airflow_provider_ckpt.changes.repartition.make import make_repartition
 from airflow_provider_ckpt.changes.repartition.request import RepartitionRequest
 from airflow_provider_ckpt.cli.changes.asking import Change, changing
 from airflow_provider_ckpt.cli.changes.in_place import acting
-from airflow_provider_ckpt.cli.options import directories, examples
+from airflow_provider_ckpt.cli.options import DURATIONS, command, directories
 
 
-@click.command(
-    epilog=examples(
-        "ckpt repartition s3://lake/checkpoints/orders --partitions 64 --sink file:s3://lake/orders",
-        "ckpt repartition s3://lake/checkpoints/orders --plan p.json --conf spark.driver.memory=8g --execute "
-        "--i-know-it-is-stopped",
-        also="A DURATION is 36h, 1h30m, ISO 8601 such as PT5M, or a number of seconds.",
-    )
+@command(
+    "ckpt repartition s3://lake/checkpoints/orders --partitions 64 --sink file:s3://lake/orders",
+    "ckpt repartition s3://lake/checkpoints/orders --plan p.json --conf spark.driver.memory=8g --execute "
+    "--i-know-it-is-stopped",
+    also=DURATIONS,
 )
 @click.argument("location", shell_complete=directories)
 @changing("repartition", RepartitionRequest, places=lambda asked: {"spark_confs": asked.confs})

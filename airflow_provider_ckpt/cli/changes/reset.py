@@ -9,7 +9,7 @@ from airflow_provider_ckpt.changes.reset.make_asked import reset_asked
 from airflow_provider_ckpt.changes.reset.request import ResetRequest
 from airflow_provider_ckpt.cli.changes.asking import Change, changing
 from airflow_provider_ckpt.cli.changes.in_place import acting
-from airflow_provider_ckpt.cli.options import TIMES, directories, examples, pairs, with_kafka_config
+from airflow_provider_ckpt.cli.options import TIMES, command, directories, pairs, with_kafka_config
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.query.source import Source, require_asked
 from airflow_provider_ckpt.sources.goal import Goal
@@ -20,15 +20,12 @@ from airflow_provider_ckpt.sources.resolve_goal import resolve_aim
 _EXPORT = click.option("--export", "exported", is_flag=True, help="Print the new offsets as CSV, and change nothing.")
 
 
-@click.command(
-    "reset-offsets",
-    epilog=examples(
-        "ckpt reset-offsets s3://lake/checkpoints/orders --source 0=kafka:broker:9092 --to-datetime 'now-2h' "
-        "--sink kafka",
-        "ckpt reset-offsets s3://lake/checkpoints/orders --source 0=kafka:broker:9092 --shift-by -1000 "
-        "--topic orders:0,1 --plan-out reset.json",
-        also=TIMES,
-    ),
+@command(
+    "ckpt reset-offsets s3://lake/checkpoints/orders --source 0=kafka:broker:9092 --to-datetime 'now-2h' --sink kafka",
+    "ckpt reset-offsets s3://lake/checkpoints/orders --source 0=kafka:broker:9092 --shift-by -1000 "
+    "--topic orders:0,1 --plan-out reset.json",
+    also=TIMES,
+    name="reset-offsets",
 )
 @click.argument("location", shell_complete=directories)
 @changing("reset", ResetRequest, after={"topics": (_EXPORT, with_kafka_config)})

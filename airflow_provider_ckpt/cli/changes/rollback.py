@@ -17,16 +17,14 @@ from airflow_provider_ckpt.changes.rollback.make_asked import make_rollback_aske
 from airflow_provider_ckpt.changes.rollback.request import RollbackRequest
 from airflow_provider_ckpt.cli.changes.asking import Change, changing, require_sink_to_trim
 from airflow_provider_ckpt.cli.changes.in_place import acting
-from airflow_provider_ckpt.cli.options import TIMES, directories, examples, types_of
+from airflow_provider_ckpt.cli.options import TIMES, command, directories, types_of
 from airflow_provider_ckpt.fleet.find_readers import with_readers
 
 
-@click.command(
-    epilog=examples(
-        "ckpt rollback s3://lake/checkpoints/orders --to-batch 41 --sink file:s3://lake/orders --trim-sink-log",
-        "ckpt rollback s3://lake/checkpoints/orders --to-timestamp 'now-2h' --plan-out rollback.json",
-        also=TIMES,
-    )
+@command(
+    "ckpt rollback s3://lake/checkpoints/orders --to-batch 41 --sink file:s3://lake/orders --trim-sink-log",
+    "ckpt rollback s3://lake/checkpoints/orders --to-timestamp 'now-2h' --plan-out rollback.json",
+    also=TIMES,
 )
 @click.argument("location", shell_complete=directories)
 @changing("rollback", RollbackRequest, after={"wait_for_batch": (acting,)})
@@ -57,12 +55,10 @@ def rollback(change: Change, asked: RollbackRequest) -> None:
     change.carry_out(plan, stores)
 
 
-@click.command(
-    epilog=examples(
-        "ckpt undo s3://lake/checkpoints/orders",
-        "ckpt undo s3://lake/checkpoints/orders --execute --i-know-it-is-stopped",
-        also=TIMES,
-    )
+@command(
+    "ckpt undo s3://lake/checkpoints/orders",
+    "ckpt undo s3://lake/checkpoints/orders --execute --i-know-it-is-stopped",
+    also=TIMES,
 )
 @click.argument("location", shell_complete=directories)
 @changing("undo", UndoRequest, after={"downstream": (acting,)})

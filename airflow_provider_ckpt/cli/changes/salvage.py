@@ -8,14 +8,12 @@ from airflow_provider_ckpt.changes.salvage.make import make_salvage_with_report
 from airflow_provider_ckpt.changes.salvage.request import SalvageRequest
 from airflow_provider_ckpt.cli.changes.asking import Change, changing, require_sink_to_trim
 from airflow_provider_ckpt.cli.changes.in_place import acting
-from airflow_provider_ckpt.cli.options import directories, examples
+from airflow_provider_ckpt.cli.options import command, directories
 
 
-@click.command(
-    epilog=examples(
-        "ckpt salvage s3://lake/checkpoints/orders --sink kafka",
-        "ckpt salvage s3://lake/checkpoints/orders --backup-root s3://lake/backups --plan-out salvage.json",
-    )
+@command(
+    "ckpt salvage s3://lake/checkpoints/orders --sink kafka",
+    "ckpt salvage s3://lake/checkpoints/orders --backup-root s3://lake/backups --plan-out salvage.json",
 )
 @click.argument("location", shell_complete=directories)
 @changing("salvage", SalvageRequest, after={"trim_sink_log": (acting,)}, more={"salvage": None})

@@ -18,8 +18,8 @@ from airflow_provider_ckpt.cli.changes.plan_files import read_plan, require_alon
 from airflow_provider_ckpt.cli.options import (
     TIMES,
     accepting,
+    command,
     directories,
-    examples,
     executing,
     open_store,
     opening,
@@ -33,13 +33,11 @@ from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.untrusted.bounded_json import parse_json
 
 
-@click.command(
-    epilog=examples(
-        "ckpt seed s3://lake/checkpoints/orders-2 --from s3://lake/checkpoints/orders --source 0=kafka --sink "
-        "file:s3://lake/orders",
-        """ckpt seed /data/checkpoints/new --source 0=kafka --offsets '{"0": {"orders": {"0": 500}}}' --sink kafka""",
-        also=TIMES,
-    )
+@command(
+    "ckpt seed s3://lake/checkpoints/orders-2 --from s3://lake/checkpoints/orders --source 0=kafka --sink "
+    "file:s3://lake/orders",
+    """ckpt seed /data/checkpoints/new --source 0=kafka --offsets '{"0": {"orders": {"0": 500}}}' --sink kafka""",
+    also=TIMES,
 )
 @click.argument("location", shell_complete=directories)
 @options_of(SeedRequest)

@@ -12,7 +12,7 @@ from airflow_provider_ckpt.changes.sources.read_sources import Sources, read_sou
 from airflow_provider_ckpt.changes.sources.request import SourcesRequest
 from airflow_provider_ckpt.cli.changes.asking import Change, changing, options_said
 from airflow_provider_ckpt.cli.changes.in_place import acting
-from airflow_provider_ckpt.cli.options import directories, examples
+from airflow_provider_ckpt.cli.options import DURATIONS, command, directories
 from airflow_provider_ckpt.cli.render import print_json, print_tables, say
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.report.table import Table
@@ -25,14 +25,11 @@ if TYPE_CHECKING:
 _SHORT = 60
 
 
-@click.command(
-    epilog=examples(
-        "ckpt sources s3://lake/checkpoints/orders",
-        "ckpt sources s3://lake/checkpoints/orders --as 0=0 --as 1=1 --as 2=new",
-        "ckpt sources s3://lake/checkpoints/orders --as orders=0 --as payments=2 --drop 1 --execute "
-        "--i-know-it-is-stopped",
-        also="A DURATION is 36h, 1h30m, ISO 8601 such as PT5M, or a number of seconds.",
-    )
+@command(
+    "ckpt sources s3://lake/checkpoints/orders",
+    "ckpt sources s3://lake/checkpoints/orders --as 0=0 --as 1=1 --as 2=new",
+    "ckpt sources s3://lake/checkpoints/orders --as orders=0 --as payments=2 --drop 1 --execute --i-know-it-is-stopped",
+    also=DURATIONS,
 )
 @click.argument("location", shell_complete=directories)
 @changing("sources", SourcesRequest)

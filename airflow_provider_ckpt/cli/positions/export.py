@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from airflow_provider_ckpt.cli.changes.committed_batch import committed_batch
-from airflow_provider_ckpt.cli.options import TIME, TIMES, Whole, directories, examples, open_store, option, shared
+from airflow_provider_ckpt.cli.options import TIME, TIMES, Whole, command, directories, open_store, option, shared
 from airflow_provider_ckpt.cli.positions.to_cluster import is_wanted, translated, translating
 from airflow_provider_ckpt.cli.render import print_json
 from airflow_provider_ckpt.documents import FORMAT_VERSION
@@ -21,13 +21,11 @@ if TYPE_CHECKING:
     from airflow_provider_ckpt.documents.positions import ExportDocument
 
 
-@click.command(
-    epilog=examples(
-        "ckpt export s3://lake/checkpoints/orders --as startingOffsets",
-        "ckpt export s3://lake/checkpoints/orders --as csv --at 2026-11-21T00:00:00Z",
-        "ckpt export s3://lake/checkpoints/orders --as csv --source 0=kafka:a:9092 --to-cluster kafka:b:9092",
-        also=TIMES,
-    )
+@command(
+    "ckpt export s3://lake/checkpoints/orders --as startingOffsets",
+    "ckpt export s3://lake/checkpoints/orders --as csv --at 2026-11-21T00:00:00Z",
+    "ckpt export s3://lake/checkpoints/orders --as csv --source 0=kafka:a:9092 --to-cluster kafka:b:9092",
+    also=TIMES,
 )
 @click.argument("location", shell_complete=directories)
 @option(

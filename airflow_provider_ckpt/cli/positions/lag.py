@@ -10,8 +10,8 @@ import click
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.cli.options import (
+    command,
     directories,
-    examples,
     format_of,
     formatted,
     open_store,
@@ -42,12 +42,10 @@ if TYPE_CHECKING:
 MOST_ROWS = 100
 
 
-@click.command(
-    epilog=examples(
-        "ckpt lag s3://lake/checkpoints/orders --source 0=kafka:broker:9092",
-        "ckpt lag s3://lake/checkpoints/orders --source 0=kafka:broker:9092 --max 5m",
-        "ckpt lag s3://lake/checkpoints/orders --source 0=delta:s3://lake/orders --format openmetrics",
-    )
+@command(
+    "ckpt lag s3://lake/checkpoints/orders --source 0=kafka:broker:9092",
+    "ckpt lag s3://lake/checkpoints/orders --source 0=kafka:broker:9092 --max 5m",
+    "ckpt lag s3://lake/checkpoints/orders --source 0=delta:s3://lake/orders --format openmetrics",
 )
 @click.argument("location", shell_complete=directories)
 @asking

@@ -8,8 +8,8 @@ import click
 
 from airflow_provider_ckpt.cli.options import (
     SOURCE,
+    command,
     directories,
-    examples,
     open_store,
     option,
     pairs,
@@ -34,13 +34,11 @@ if TYPE_CHECKING:
     from airflow_provider_ckpt.documents.positions import NotPublishedFields, PublishDocument
 
 
-@click.command(
-    "publish-offsets",
-    epilog=examples(
-        "ckpt publish-offsets s3://lake/checkpoints/orders --group spark-orders --source 0=kafka:broker:9092",
-        "ckpt publish-offsets /data/checkpoints/a /data/checkpoints/b --group 'spark-{name}' --source "
-        "0=kafka:broker:9092 --dry-run",
-    ),
+@command(
+    "ckpt publish-offsets s3://lake/checkpoints/orders --group spark-orders --source 0=kafka:broker:9092",
+    "ckpt publish-offsets /data/checkpoints/a /data/checkpoints/b --group 'spark-{name}' --source "
+    "0=kafka:broker:9092 --dry-run",
+    name="publish-offsets",
 )
 @click.argument("locations", shell_complete=directories, nargs=-1, required=True)
 @option(

@@ -16,8 +16,8 @@ from airflow_provider_ckpt.cli.options import (
     TIME,
     TIMES,
     Whole,
+    command,
     directories,
-    examples,
     open_store,
     option,
     pairs,
@@ -52,12 +52,10 @@ _SOURCE_HELP = (
 )
 
 
-@click.command(
-    epilog=examples(
-        "ckpt wait s3://lake/checkpoints/orders --batch 41 --timeout PT1H",
-        "ckpt wait s3://lake/checkpoints/orders --caught-up --source 0=kafka:broker:9092",
-        also=TIMES,
-    )
+@command(
+    "ckpt wait s3://lake/checkpoints/orders --batch 41 --timeout PT1H",
+    "ckpt wait s3://lake/checkpoints/orders --caught-up --source 0=kafka:broker:9092",
+    also=TIMES,
 )
 @click.argument("location", shell_complete=directories)
 @option("--batch BATCH_ID", "Wait until this batch, or a later one, is committed.", "batch_id", type=Whole(min=0))
