@@ -48,18 +48,8 @@ def print_error(error: CheckpointError, *, as_json: bool) -> None:
 def print_usage_error(error: click.ClickException) -> None:
     """The document of a command line that makes no sense; click has said it on stderr."""
     context = error.ctx if isinstance(error, click.UsageError) else None
-    document: ErrorDocument = {
-        "format_version": FORMAT_VERSION,
-        "error": {
-            "code": "USAGE",
-            "message": error.format_message(),
-            "location": None,
-            "name": None,
-            "batch_id": None,
-            "hint": f"{context.command_path if context else 'ckpt'} --help lists the options.",
-        },
-    }
-    print_json(document)
+    help_of = context.command_path if context else "ckpt"
+    _print_failure("USAGE", error.format_message(), f"{help_of} --help lists the options.")
 
 
 #: What a command ends with that was interrupted (Ctrl-C).
@@ -68,18 +58,13 @@ INTERRUPTED = 130
 
 def print_interrupted() -> None:
     """The document of a command that was interrupted before it had anything to print."""
-    document: ErrorDocument = {
-        "format_version": FORMAT_VERSION,
-        "error": {
-            "code": "INTERRUPTED",
-            "message": "interrupted before there was a result",
-            "location": None,
-            "name": None,
-            "batch_id": None,
-            "hint": "Run the same command again.",
-        },
-    }
-    print_json(document)
+    _print_failure("INTERRUPTED", "interrupted before there was a result", "Run the same command again.")
+
+
+def _print_failure(code: str, message: str, hint: str) -> None:
+    """The document of a failure that is about no place."""
+    nowhere: dict[str, Any] = {"location": None, "name": None, "batch_id": None}
+    print_json({"format_version": FORMAT_VERSION, "error": {"code": code, "message": message, **nowhere, "hint": hint}})
 
 
 def print_tables(tables: Sequence[Table]) -> None:
