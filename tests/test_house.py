@@ -246,7 +246,7 @@ TESTED_ELSEWHERE = {
     "sources/delta": "end",
     "sources/iceberg": "end",
     "storage": "async_store drivers local stored_object testing",
-    "triggers": "asset_watch checkpoint shared_polls",
+    "triggers": "checkpoint shared_polls",
     "untrusted": "fields lines spans",
     "waiting": "positions",
 }

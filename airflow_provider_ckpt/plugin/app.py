@@ -13,7 +13,7 @@ from starlette.exceptions import HTTPException as StarletteHTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from airflow_provider_ckpt.errors import CheckpointError, CheckpointNotFoundError
-from airflow_provider_ckpt.plugin import checkpoint, fleet, preview, task
+from airflow_provider_ckpt.plugin import checkpoint, fleet, task
 from airflow_provider_ckpt.plugin.access import require_login
 from airflow_provider_ckpt.plugin.render import render
 from airflow_provider_ckpt.storage.roots import OutsideRootsError
@@ -51,7 +51,6 @@ def build_app() -> FastAPI:
     app.add_api_route("/static/{name}", _static, methods=["GET"])
     app.include_router(fleet.router)
     app.include_router(checkpoint.router)
-    app.include_router(preview.router)
     app.include_router(task.router)
     app.add_exception_handler(StarletteHTTPException, _refused)
     app.add_exception_handler(RequestValidationError, _not_understood)

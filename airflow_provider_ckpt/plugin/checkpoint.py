@@ -1,15 +1,18 @@
-"""The page of a checkpoint."""
+"""The routes of a checkpoint: its page, and the preview of a change, with the button that starts its DAG."""
 
 from __future__ import annotations
 
+import json
 from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 
 from airflow_provider_ckpt.errors import CheckpointError
-from airflow_provider_ckpt.plugin.access import require_pages
+from airflow_provider_ckpt.plugin.access import User, may_start, require_pages
 from airflow_provider_ckpt.plugin.checkpoint_page import steps_of
+from airflow_provider_ckpt.plugin.make_preview import make_preview
+from airflow_provider_ckpt.plugin.preview_form import FIELDS, Kind, has_goal, read_form
 from airflow_provider_ckpt.plugin.read_checkpoint import declared_types, read_page
 from airflow_provider_ckpt.plugin.render import render
 from airflow_provider_ckpt.plugin.settings import read_settings
@@ -46,4 +49,36 @@ def show_checkpoint(
         sources=sources,
         refused=refused,
         steps_of=steps_of,
+    )
+
+
+@router.get("/preview")
+def show_preview(request: Request, at: At, user: User, kind: Annotated[Kind, Query()] = "rollback") -> Response:
+    """Show the plan of a rollback or a reset. Nothing is locked, and nothing is written."""
+    settings = read_settings()
+    _, location = settings.roots.root_of(at)
+    typed = {field.name: request.query_params.get(field.name, "") for field in FIELDS[kind]}
+    preview, problem, retryable = None, "", False
+    try:
+        asked = read_form(kind, typed)
+        if has_goal(kind, asked):
+            preview = make_preview(kind, location, asked, settings)
+    except CheckpointError as error:
+        problem, retryable = str(error), error.retryable
+    dag_id = settings.rollback_dag if kind == "rollback" else settings.reset_dag
+    return render(
+        request,
+        "preview.html",
+        status=503 if retryable else 200,
+        location=location,
+        kind=kind,
+        fields=FIELDS[kind],
+        typed=typed,
+        problem=problem,
+        preview=preview,
+        conf=json.dumps(preview.conf) if preview else "",
+        steps=steps_of(preview.plan) if preview else ([], 0),
+        required=[item.sentence for item in preview.plan.requirements] if preview else [],
+        dag_id=dag_id,
+        may_start=dag_id is not None and may_start(request, user, dag_id),
     )

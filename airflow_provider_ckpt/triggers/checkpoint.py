@@ -6,22 +6,89 @@ import asyncio
 import random
 import time
 from collections.abc import AsyncIterator, Mapping
+from dataclasses import asdict, dataclass
 from inspect import signature
-from typing import Any
+from typing import Any, Self
 
 from airflow.triggers.base import BaseEventTrigger, TriggerEvent
 
+from airflow_provider_ckpt.checkpoint.progress import Progress
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.errors import CheckpointError, StoreUnavailableError
 from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook
 from airflow_provider_ckpt.lineage.facts import asset_extra
 from airflow_provider_ckpt.sources.kafka.foresee_wait import WaitForesight
-from airflow_provider_ckpt.triggers.asset_watch import Every, Seen
 from airflow_provider_ckpt.triggers.shared_polls import SharedPoller, poll_pool
 from airflow_provider_ckpt.untrusted.secrets import scrub
 from airflow_provider_ckpt.visible import visible
-from airflow_provider_ckpt.waiting import Condition, SourceEnds, condition_from_dict, start_from_dict
+from airflow_provider_ckpt.waiting import Condition, Needs, SourceEnds, condition_from_dict, start_from_dict
 from airflow_provider_ckpt.waiting.wait import Lost, Pending, Reached, TimedOut, Waiting, outcome
+from airflow_provider_ckpt.waiting.windows import Windows
+
+BATCH = "batch"
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """The position of a stream when it was last told of.
+
+    Args:
+        query_id: Id of the query.
+        batch_id: The newest committed batch.
+        boundary_ms: The newest window end that the watermark had passed, epoch milliseconds; None without windows.
+    """
+
+    query_id: str | None
+    batch_id: int | None
+    boundary_ms: int | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any] | None) -> Self | None:
+        """Parse the result of :meth:`to_dict`; None for None."""
+        return None if fields is None else cls(**fields)
+
+
+class Every:
+    """How often a watcher fires.
+
+    Args:
+        every: ``batch``, or the length of event-time windows as ISO 8601.
+        timezone: The zone of the windows.
+
+    Raises:
+        CheckpointError: That is no length of windows.
+    """
+
+    def __init__(self, every: str, timezone: str = "UTC") -> None:
+        self._windows = None if every == BATCH else Windows(every, timezone)
+
+    @property
+    def needs(self) -> Needs:
+        """Data that a poll must read: an event tells of the watermark."""
+        return Needs(offsets=True)
+
+    def seen(self, progress: Progress) -> Seen | None:
+        """The position of a stream; None while there is nothing to tell of."""
+        if progress.batch_id is None:
+            return None
+        if self._windows is None:
+            return Seen(progress.query_id, progress.batch_id)
+        if not progress.watermark_ms:
+            return None
+        return Seen(progress.query_id, progress.batch_id, self._windows.boundary(progress.watermark_ms))
+
+    def is_news(self, before: Seen | None, now: Seen) -> bool:
+        """True if the stream has progressed, or has become another one."""
+        if before is None or before.query_id != now.query_id:
+            return True
+        if self._windows is None:
+            return before.batch_id != now.batch_id
+        return now.boundary_ms is not None and (before.boundary_ms is None or now.boundary_ms > before.boundary_ms)
+
 
 #: A log line at most so often, seconds: ten thousand waits share one process.
 LOG_S = 60.0
