@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import socket
 import threading
-import time
 from collections.abc import Iterator
 
 
@@ -27,11 +26,13 @@ class SlowProxy:
         self._server = socket.create_server(("127.0.0.1", port), backlog=100)
         self.bootstrap = f"127.0.0.1:{self._server.getsockname()[1]}"
         self._open: list[socket.socket] = []
+        self._closed = threading.Event()
         self._threads = [threading.Thread(target=self._accept, daemon=True)]
         self._threads[0].start()
 
     def close(self) -> None:
-        """Stop, and break off every connection."""
+        """Stop, and break off every connection; no answer is late any more."""
+        self._closed.set()
         for one in (self._server, *self._open):
             with contextlib.suppress(OSError):
                 one.shutdown(socket.SHUT_RDWR)
@@ -69,7 +70,7 @@ class SlowProxy:
         given = 0
         with _both(client, broker):
             while data := broker.recv(65_536):
-                time.sleep(self.delay_s)
+                self._closed.wait(self.delay_s)
                 most = None if self.cuts_after is None else max(0, self.cuts_after - given)
                 client.sendall(data[:most])
                 given += len(data)

@@ -7,6 +7,7 @@ import uuid
 
 import pytest
 
+from airflow_provider_ckpt.changes.fence import put_fence
 from airflow_provider_ckpt.cli import run
 from tests.change.bucket import DECIDED, GIVEN, IN_BUCKET, PLAIN, Bucket
 from tests.change.modes import UNDO, directory_with_modes, make_tree
@@ -52,6 +53,7 @@ def test_an_object_keeps_what_it_has_beside_its_bytes(change, tmp_path, goldens,
 
 def test_who_writes_decides_what_a_new_object_gets(tmp_path, goldens, monkeypatch, bucket, ckpt):
     """Such as the access control list by which the account of the query may read it."""
+    monkeypatch.setattr(put_fence, "SETTLE_S", 0.0)
     with directory_with_modes() as place:
         tree = make_tree("fence", place, goldens, monkeypatch)
         words = bucket.fill(tree)

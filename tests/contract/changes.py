@@ -15,6 +15,7 @@ from typing import Any
 
 from airflow_provider_ckpt import clock
 from airflow_provider_ckpt.backup.take import take_backup
+from airflow_provider_ckpt.changes.fence import put_fence
 from airflow_provider_ckpt.cli import run
 from airflow_provider_ckpt.storage.store import Store
 from tests.fake_query import FakeQuery, purge
@@ -207,7 +208,8 @@ def _agreed(change: Change) -> list[str]:
 
 
 def stand_still(patch: Any) -> None:
-    """Stop the clock, give the machine and its user a name, and every new query the same id."""
+    """Stop the clock, give the machine and its user a name, and every new query the same id; wait for no writer."""
+    patch.setattr(put_fence, "SETTLE_S", 0.0)
     patch.setattr(uuid, "uuid4", lambda: uuid.UUID(int=7, version=4))
     patch.setattr(clock, "time", SimpleNamespace(time_ns=lambda: NOW_MS * 1_000_000))
     patch.setenv("LOGNAME", "ann")
