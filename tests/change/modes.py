@@ -25,7 +25,7 @@ import pytest
 
 import airflow_provider_ckpt
 from airflow_provider_ckpt.cli import run
-from airflow_provider_ckpt.sources.kafka import ask as ask_kafka
+from airflow_provider_ckpt.sources.kafka import resolve_goal
 from airflow_provider_ckpt.storage.store import Store
 from tests.changes.repair.fake_table import FakeTable
 from tests.changes.repartition.forged_spark import GOLDEN, Forged, before_and_batch, put_in_place
@@ -80,7 +80,7 @@ def _kafka(place: Path, goldens: Mapping[str, Path], monkeypatch: Any) -> Path:
         query.commit(batch_id)
     broker = broker_of(query)
     broker.spans["orders"] = {0: (5, 100), 1: (5, 100)}
-    monkeypatch.setattr(ask_kafka, "KafkaBroker", lambda servers, config: broker)
+    monkeypatch.setattr(resolve_goal, "KafkaBroker", lambda servers, config: broker)
     return place / "checkpoint"
 
 

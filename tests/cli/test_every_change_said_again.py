@@ -8,7 +8,7 @@ import shutil
 import pytest
 
 from airflow_provider_ckpt.cli import run
-from airflow_provider_ckpt.sources.kafka import ask as ask_kafka
+from airflow_provider_ckpt.sources.kafka import resolve_goal
 from airflow_provider_ckpt.storage.store import Store
 from tests.changes.repair.fake_table import FakeTable
 from tests.changes.repartition.forged_spark import GOLDEN, PARTITIONS, Case, Forged, before_and_batch, put_in_place
@@ -66,7 +66,7 @@ def reset(home, monkeypatch, **_):
         query.commit(batch_id)
     broker = broker_of(query)
     broker.spans["orders"] = {0: (5, 100), 1: (5, 100)}
-    monkeypatch.setattr(ask_kafka, "KafkaBroker", lambda servers, config: broker)
+    monkeypatch.setattr(resolve_goal, "KafkaBroker", lambda servers, config: broker)
     source = ["--source", "0=kafka:forged:9092", "--sink", "kafka"]
     return ["reset-offsets", query.store.location, *source, "--shift-by", -3, *ANY, *WORD]
 

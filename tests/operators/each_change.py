@@ -37,7 +37,7 @@ from airflow_provider_ckpt.operators.checkpoint import (
     CheckpointStageOperator,
     CheckpointUndoOperator,
 )
-from airflow_provider_ckpt.sources.kafka import ask as ask_kafka
+from airflow_provider_ckpt.sources.kafka import resolve_goal
 from airflow_provider_ckpt.storage.store import Store
 from tests.changes.repair.fake_table import FakeTable
 from tests.changes.repartition.forged_spark import PARTITIONS, Forged, before_and_batch, put_in_place
@@ -293,7 +293,7 @@ CHANGES = (
 def forge(home: Path, golden: Path, put: Any) -> None:
     """Let a forged broker and a forged Spark be asked, and nothing be waited for; ``put`` has the ``setattr`` for it."""
     broker = ForgedBroker({topic: {0: (0, 100), 1: (0, 100)} for topic in KafkaQuery.TOPICS})
-    put.setattr(ask_kafka, "KafkaBroker", lambda servers, config: broker)
+    put.setattr(resolve_goal, "KafkaBroker", lambda servers, config: broker)
     put.setattr(put_fence, "SETTLE_ON_DISK_S", 0.0)
     for least in ("MIN_WATCH_S", "MIN_QUIET_S"):  # behind a fence it is derived from the commits how long to watch
         put.setattr(guard, least, 0.0)

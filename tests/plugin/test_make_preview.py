@@ -16,7 +16,7 @@ from airflow_provider_ckpt.operators.checkpoint import CheckpointResetOffsetsOpe
 from airflow_provider_ckpt.plugin import read_batches
 from airflow_provider_ckpt.plugin.make_preview import make_preview
 from airflow_provider_ckpt.plugin.settings import Settings
-from airflow_provider_ckpt.sources.kafka import ask as ask_kafka
+from airflow_provider_ckpt.sources.kafka import resolve_goal
 from airflow_provider_ckpt.sources.kafka.extent import Partition
 from airflow_provider_ckpt.storage.roots import OutsideRootsError, parse_roots
 from airflow_provider_ckpt.storage.store import Store
@@ -92,7 +92,7 @@ class GrowingBroker(ForgedBroker):
 @pytest.fixture
 def broker(monkeypatch) -> None:
     forged = GrowingBroker({"orders": dict.fromkeys((0, 1), (5, 60))})
-    monkeypatch.setattr(ask_kafka, "KafkaBroker", lambda servers, config: forged)
+    monkeypatch.setattr(resolve_goal, "KafkaBroker", lambda servers, config: forged)
 
 
 RESETS = {
@@ -138,7 +138,7 @@ REFUSED: dict[str, tuple[str, dict[str, object], str]] = {
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_is_refused_says_why_and_connects_to_nothing(checkpoint, settings, monkeypatch, case):
     kind, asked, said = REFUSED[case]
-    monkeypatch.setattr(ask_kafka, "KafkaBroker", lambda *_: pytest.fail("a broker was asked"))
+    monkeypatch.setattr(resolve_goal, "KafkaBroker", lambda *_: pytest.fail("a broker was asked"))
     with pytest.raises(CheckpointError) as error:
         make_preview(kind, str(checkpoint), asked, settings)
     assert said in str(error.value)

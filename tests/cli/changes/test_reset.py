@@ -9,7 +9,7 @@ import pytest
 
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.cli import run
-from airflow_provider_ckpt.sources.kafka import ask as ask_kafka
+from airflow_provider_ckpt.sources.kafka import resolve_goal
 from airflow_provider_ckpt.sources.kafka.extent import offsets_of
 from airflow_provider_ckpt.storage.store import Store
 from tests.changes.reset.kafka_query import KafkaQuery, broker_of
@@ -27,7 +27,7 @@ def query(tmp_path, monkeypatch) -> KafkaQuery:
         query.commit(batch_id)
     broker = broker_of(query)
     broker.spans["orders"] = {0: (5, 100), 1: (5, 100)}
-    monkeypatch.setattr(ask_kafka, "KafkaBroker", lambda servers, config: broker)
+    monkeypatch.setattr(resolve_goal, "KafkaBroker", lambda servers, config: broker)
     return query
 
 

@@ -12,7 +12,7 @@ from airflow.providers.common.compat.sdk import AirflowFailException
 from airflow_provider_ckpt.change.record.journal import history
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.operators.checkpoint import CheckpointResetOffsetsOperator
-from airflow_provider_ckpt.sources.kafka import ask as ask_kafka
+from airflow_provider_ckpt.sources.kafka import resolve_goal
 from airflow_provider_ckpt.sources.kafka.extent import offsets_of
 from airflow_provider_ckpt.storage.store import Store
 from tests.changes.reset.kafka_query import KafkaQuery, broker_of
@@ -32,7 +32,7 @@ def query(tmp_path, monkeypatch) -> KafkaQuery:
     broker = broker_of(query)
     broker.spans["orders"] = {0: (5, 100), 1: (5, 100)}
     broker.found = {("orders", 0): 20}
-    monkeypatch.setattr(ask_kafka, "KafkaBroker", lambda servers, config: broker)
+    monkeypatch.setattr(resolve_goal, "KafkaBroker", lambda servers, config: broker)
     return query
 
 
@@ -72,7 +72,7 @@ def test_where_to_is_said_as_a_template_leaves_it(query, arguments, moved):
 def test_the_broker_comes_from_a_connection_of_airflow(query, monkeypatch):
     asked: list[Any] = []
     broker = broker_of(query)
-    monkeypatch.setattr(ask_kafka, "KafkaBroker", lambda *given: asked.append(given) or broker)
+    monkeypatch.setattr(resolve_goal, "KafkaBroker", lambda *given: asked.append(given) or broker)
     connection = {"conn_type": "kafka", "extra": {"bootstrap.servers": "h:9092", "security.protocol": "SSL"}}
     monkeypatch.setenv("AIRFLOW_CONN_OURS", json.dumps(connection))
     execute(query, source="0=kafka", kafka_conn_id="ours", to_latest=True)
