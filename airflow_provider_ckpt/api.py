@@ -43,7 +43,7 @@ from airflow_provider_ckpt.changes.salvage.make import make_salvage
 from airflow_provider_ckpt.changes.seed.make import make_seed, parse_positions, positions_of
 from airflow_provider_ckpt.changes.seed.write import write_seed
 from airflow_provider_ckpt.changes.sources.make import make_source_change
-from airflow_provider_ckpt.changes.sources.request import parse_change as parse_source_change
+from airflow_provider_ckpt.changes.sources.source_change import parse_change as parse_source_change
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks import check

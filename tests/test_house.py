@@ -136,7 +136,7 @@ SPLITS = {
     "sources/kafka/strategies.py": "a topic and its partitions",
     "blue_green/read_rows.py": "the directory of a partition",
     "changes/repair/decision.py": "a batch and a file",
-    "changes/sources/request.py": "NEW=OLD",
+    "changes/sources/source_change.py": "NEW=OLD",
     "spark/audit.py": "an option of storage",
     "untrusted/secrets.py": "KEY=VALUE",
 }

@@ -6,9 +6,10 @@ A kind of change is a :class:`Planner`, which says what it observes, refuses and
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from airflow_provider_ckpt.change.fit_sink import FittedSink, fit_sink
 from airflow_provider_ckpt.change.judge_start import judge_start
@@ -24,6 +25,9 @@ from airflow_provider_ckpt.checkpoint.read_unmoved import read_unmoved
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.errors import PlanError
 from airflow_provider_ckpt.storage.store import Store
+
+#: The fields of :class:`Said`, as requests call them, and their values where a kind has none.
+_SAID: Mapping[str, Any] = {"sink": None, "trigger": None, "trim_sink_log": False}
 
 
 @dataclass(frozen=True)
@@ -53,21 +57,49 @@ class Seen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planner(ABC):
-    """How one change is planned: its target, what was said beside it, and what differs from kind to kind.
+    """A change that is asked for, and how it is planned: its fields, and what differs from kind to kind.
+
+    A field that a person can set is ``Annotated`` with its :class:`~airflow_provider_ckpt.change.option.Opt`, of which
+    every face is made.
 
     Args:
-        said: What is said of it beside its target.
         fenced: The fence that is there (``ckpt fence``) is required in place of the word that the query is stopped.
     """
 
     kind: ClassVar[Kind]
-    said: Said = field(default_factory=Said)
     fenced: bool = False
+
+    @property
+    def said(self) -> Said:
+        """What is said of it beside its target, by the fields of these names."""
+        return Said(*(getattr(self, name, default) for name, default in _SAID.items()))
+
+    @property
+    def places(self) -> Mapping[str, Any]:
+        """What :meth:`Stores.of` has to open beside the checkpoint. Raises ValueError as :meth:`require_sense`."""
+        return {"sink": self.said.sink}
+
+    def require_sense(self) -> None:
+        """Raise ValueError where the fields do not make sense by themselves, or lack what has to be said."""
+        return
 
     @classmethod
     @abstractmethod
     def of(cls, plan: Plan, stores: Stores) -> Planner:
         """What asks for the same as a plan. Raises PlanError when it cannot be told from the plan."""
+
+    def plan(self, stores: Stores, opener: Callable[[str], Store] | None = None) -> Plan:
+        """The plan of the same change that was killed or is carried out already, or else a new one.
+
+        Args:
+            stores: Where.
+            opener: Opens further places that the record of a change names.
+
+        Raises:
+            PlanError: The change is refused; the error says why.
+            CheckpointMovedError: The query is running, and removes what was just listed.
+        """
+        return find_or_make(self, stores)
 
     @abstractmethod
     def is_met_by(self, plan: Plan) -> bool:
@@ -91,12 +123,7 @@ class Planner(ABC):
 
 
 def find_or_make(planner: Planner, stores: Stores) -> Plan:
-    """The plan of the same change that was killed or is carried out already, or else a new one.
-
-    Raises:
-        PlanError: The change is refused; the error says why.
-        CheckpointMovedError: The query is running, and removes what was just listed.
-    """
+    """As :meth:`Planner.plan`."""
 
     def found() -> Plan:
         return _find_done(planner, stores) or make_anew(planner, stores)

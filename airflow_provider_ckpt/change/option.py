@@ -6,18 +6,21 @@ options of them, the page of a checkpoint a form, and a test holds the construct
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, replace
 from dataclasses import fields as fields_in
 from functools import cache
 from typing import Annotated, Any, Literal, get_origin, get_type_hints
 
+from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.query.sink import Sink
 from airflow_provider_ckpt.query.trigger import TRIGGER_HELP
 
 #: What the text of a field means.
 Meaning = Literal[
     "text",
+    "name",
     "flag",
     "whole",
     "id",
@@ -46,8 +49,9 @@ class Opt:
         usage: The option of the command line, with what the help shows for its value, such as ``--to-batch BATCH_ID``;
             empty when the command line does not have the field.
         help: What the option does; sentences.
-        means: What its text means: a whole number, the id of a snapshot (which JavaScript has no number for), a time, a
-            directory, lines of CSV (a file on the command line), a bookmark (the same), and more; a ``bool`` is a flag.
+        means: What its text means: a name that may be written as a number, a whole number, the id of a snapshot (which
+            JavaScript has no number for), a time, a directory, lines of CSV (a file on the command line), a bookmark
+            (the same), and more; a ``bool`` is a flag.
         least: The smallest whole number; None for any.
         most: The largest whole number; None for any.
         goal: What the parser of goals calls it, of fields of which exactly one is given; empty for the others.
@@ -105,18 +109,42 @@ class Field:
 
 @cache
 def fields_of(request: type) -> Mapping[str, Field]:
-    """The fields of a request by name, in order."""
+    """The fields of a request that a person can set, by name, in order."""
     hints = get_type_hints(request, include_extras=True)
     found = {}
     for field in fields_in(request):
         hint = hints[field.name]
-        said = {type(item): item for item in hint.__metadata__}
+        said = {type(item): item for item in getattr(hint, "__metadata__", ())}
+        if Opt not in said:
+            continue
         opt = replace(said[Opt], many=get_origin(hint.__origin__) in (tuple, Mapping))
         if hint.__origin__ is bool:
             opt = replace(opt, means="flag")
         default = field.default if field.default_factory is MISSING else field.default_factory()
         found[field.name] = Field(opt, said.get(Form), default)
     return found
+
+
+class FieldError(ValueError):
+    """A field of a request makes no sense.
+
+    Args:
+        field: Its name.
+        problem: Why not.
+    """
+
+    def __init__(self, field: str, problem: str) -> None:
+        super().__init__(problem)
+        self.field = field
+
+
+@contextmanager
+def of_field(field: str) -> Iterator[None]:
+    """Raise FieldError for what is wrong with a field."""
+    try:
+        yield
+    except (ValueError, CheckpointError) as error:
+        raise FieldError(field, str(error)) from None
 
 
 def goal_values(asked: Any) -> dict[str, Any]:

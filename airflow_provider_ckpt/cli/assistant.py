@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, Field
 
 from airflow_provider_ckpt.change.option import Opt, fields_of
-from airflow_provider_ckpt.changes.reset.request import ResetRequest
+from airflow_provider_ckpt.changes.reset.make import ResetRequest
 from airflow_provider_ckpt.checkpoint.own_files import UNDO_DIRECTORY
 from airflow_provider_ckpt.cli import run
 from airflow_provider_ckpt.cli.answers import bounded

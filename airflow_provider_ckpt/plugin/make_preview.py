@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from shlex import quote
 from typing import Any
 
+from airflow_provider_ckpt.change.make_plan import Planner
 from airflow_provider_ckpt.change.option import fields_of
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan.difference import difference
 from airflow_provider_ckpt.change.plan.expectation import expectation_of
 from airflow_provider_ckpt.change.plan.plan import Plan
-from airflow_provider_ckpt.changes.reset.make_asked import reset_asked
+from airflow_provider_ckpt.changes.reset.make import ResetRequest
 from airflow_provider_ckpt.changes.reset.plan import moves_of
-from airflow_provider_ckpt.changes.reset.request import ResetRequest
-from airflow_provider_ckpt.changes.rollback.make_asked import make_rollback_asked
-from airflow_provider_ckpt.changes.rollback.request import RollbackRequest
+from airflow_provider_ckpt.changes.rollback.make import RollbackRequest
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.errors import CheckpointError, PlanError, StoreError
@@ -28,11 +27,8 @@ from airflow_provider_ckpt.plugin.settings import Settings
 from airflow_provider_ckpt.plugin.stores import connected, open_below
 from airflow_provider_ckpt.query.sink import Sink, parse_sink
 from airflow_provider_ckpt.query.source import Source, parse_by_id, parse_item, require_asked
-from airflow_provider_ckpt.sources.goal import Goal, parse_goal
 from airflow_provider_ckpt.sources.kafka.extent import offsets_of
-from airflow_provider_ckpt.sources.kafka.strategies import Scope, parse_scope
 from airflow_provider_ckpt.sources.open_end import Access
-from airflow_provider_ckpt.sources.resolve_goal import resolve_aim
 from airflow_provider_ckpt.storage.roots import OutsideRootsError, Roots
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.times import parse_duration_ms, parse_time_ms
@@ -110,14 +106,19 @@ def _make_rollback(location: str, asked: Asked, settings: Settings) -> tuple[Pla
     """The plan of a rollback, and the arguments that lead to it at any time."""
     types = _types(asked.get("sources"))
     request = RollbackRequest(**{**asked, "sources": parse_by_id(types), "sink": _sink(asked)})
-    try:
-        target = request.target()
-    except ValueError as error:
-        raise PlanError(f"{error}.", location=location, hint=_NOTHING) from None
-    stores = Stores.of(location, opening(settings), sink=request.sink, backups=request.backups_of(target))
-    plan = make_rollback_asked(request, target, stores)
+    stores = _stores(location, request, settings)
+    plan = request.plan(stores)
     goal = {"to_backup": f"{plan.source}/{plan.backup_id}"} if plan.backup_id else {"to_batch": plan.batch_id}
     return plan, {**goal, **_without_goal("rollback", asked), **({"sources": types} if types else {})}
+
+
+def _stores(location: str, request: Planner, settings: Settings) -> Stores:
+    """Where. Raises PlanError for a request that makes no sense."""
+    try:
+        request.require_sense()
+        return Stores.of(location, opening(settings), **request.places)
+    except ValueError as error:
+        raise PlanError(f"{error}.", location=location, hint=_NOTHING) from None
 
 
 def _types(said: Any) -> dict[str, str]:
@@ -138,22 +139,19 @@ def _make_reset(location: str, asked: Asked, settings: Settings) -> tuple[Plan, 
     _require_known(source, conn_id, settings)
     try:
         request = _reset_asked(asked, source)
-        goal, scope = request.goal(), request.scope()
     except ValueError as error:
         raise PlanError(f"{error}.", location=location, hint=_NOTHING) from None
-    stores = Stores.of(location, opening(settings), sink=request.sink)
+    stores = _stores(location, request, settings)
     with connected(conn_id, source.location):
         access = Access(opening(settings), stores.checkpoint, kafka_config(conn_id))
-
-    def plan_for(wanted: Goal, within: Scope) -> Plan:
-        return reset_asked(request, stores, resolve_aim(source, wanted, within, access))(False)
-
-    plan = plan_for(goal, scope)
+    plan = request.aimed(access).plan(stores)
     moved = _moved(plan, stores)
     if not moved:
         return plan, dict(asked)
+    goals = {name: field.default for name, field in fields_of(ResetRequest).items() if field.opt.goal}
+    exact = replace(request, **{**goals, "to_offsets": moved, "topics": ()})
     try:
-        same = difference(plan, plan_for(parse_goal(offsets=moved), parse_scope(()))) is None
+        same = difference(plan, exact.aimed(access).plan(stores)) is None
     except CheckpointError:
         same = False
     kept = {name: value for name, value in _without_goal("reset", asked).items() if name != "topics"}

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from airflow_provider_ckpt.change.option import fields_of
-from airflow_provider_ckpt.changes.reset.request import ResetRequest
-from airflow_provider_ckpt.changes.rollback.request import RollbackRequest
+from airflow_provider_ckpt.changes.reset.make import ResetRequest
+from airflow_provider_ckpt.changes.rollback.make import RollbackRequest
 from airflow_provider_ckpt.errors import PlanError
 from airflow_provider_ckpt.untrusted.bounded_json import parse_json
 

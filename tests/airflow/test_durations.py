@@ -18,7 +18,7 @@ import pytest
 from airflow.sdk import Asset
 
 from airflow_provider_ckpt import operators, sensors, triggers
-from airflow_provider_ckpt.changes.reset.request import ResetRequest
+from airflow_provider_ckpt.changes.reset.make import ResetRequest
 from airflow_provider_ckpt.hooks.checkpoint import duration_ms_of
 from airflow_provider_ckpt.operators.changes.asked import asked_of
 from airflow_provider_ckpt.operators.changes.reset import CheckpointResetOffsetsOperator

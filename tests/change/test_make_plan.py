@@ -20,7 +20,7 @@ from airflow_provider_ckpt.storage.store import Store
 from tests.change.plans import RESET, ROLLBACK
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Touch(Planner):
     """A change that has no steps."""
 

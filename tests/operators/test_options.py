@@ -8,16 +8,16 @@ from collections.abc import Mapping
 import pytest
 
 from airflow_provider_ckpt.change.option import fields_of
-from airflow_provider_ckpt.change.undo.request import UndoRequest
+from airflow_provider_ckpt.change.undo.make import UndoRequest
 from airflow_provider_ckpt.changes.fence.make import FenceRequest
-from airflow_provider_ckpt.changes.repair.request import RepairRequest
-from airflow_provider_ckpt.changes.repartition.request import RepartitionRequest
-from airflow_provider_ckpt.changes.reset.request import ResetRequest
+from airflow_provider_ckpt.changes.repair.make import RepairRequest
+from airflow_provider_ckpt.changes.repartition.make import RepartitionRequest
+from airflow_provider_ckpt.changes.reset.make import ResetRequest
 from airflow_provider_ckpt.changes.restore.make import RestoreRequest
-from airflow_provider_ckpt.changes.rollback.request import RollbackRequest
-from airflow_provider_ckpt.changes.salvage.request import SalvageRequest
+from airflow_provider_ckpt.changes.rollback.make import RollbackRequest
+from airflow_provider_ckpt.changes.salvage.make import SalvageRequest
 from airflow_provider_ckpt.changes.seed.make import SeedRequest
-from airflow_provider_ckpt.changes.sources.request import SourcesRequest
+from airflow_provider_ckpt.changes.sources.make import SourcesRequest
 from airflow_provider_ckpt.operators import checkpoint as operators
 from tests.operators.parameters import parameters
 

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from shlex import quote
-from typing import ClassVar, Self
+from typing import Annotated, ClassVar, Self
 
 from airflow_provider_ckpt.change import stage
 from airflow_provider_ckpt.change.fit_sink import require_fit
 from airflow_provider_ckpt.change.judge_start import judge_start
 from airflow_provider_ckpt.change.make_plan import Planner, Seen, find_begun, make_anew
 from airflow_provider_ckpt.change.open_sinks import sink_of
+from airflow_provider_ckpt.change.option import Downstream, Opt, TriggerOf
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan.actions import Copy, Replace
 from airflow_provider_ckpt.change.plan.kinds import Kind
 from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.change.record import journal
-from airflow_provider_ckpt.change.record.find_done import find_undo_before
-from airflow_provider_ckpt.change.record.resume import Said
+from airflow_provider_ckpt.change.record.find_done import find_undo_before, find_undo_of
 from airflow_provider_ckpt.change.undo.left import After
 from airflow_provider_ckpt.change.undo.plan import Undo, judge_undo
 from airflow_provider_ckpt.checkpoint.find_restart_set import operator_names
@@ -67,38 +67,34 @@ def make_undo(
         CheckpointMovedError: The query is running, and removes what was just listed.
         StoreError: Its record is damaged.
     """
-    record = journal.last_change(stores.checkpoint, stores.undo)
-    done = record.plan
-    if undoes is not None and done.plan_id != undoes:
-        raise PlanError(
-            f"the newest change that is not undone is {done.plan_id}, not {undoes!r:.60}.",
-            location=stores.checkpoint.location,
-            hint="Nothing was done. ckpt history shows the changes; a later one has to be undone first.",
-        )
-    if done.sink and stores.sink is None and opened is not None:
-        stores = replace(stores, sink=opened(done.sink))
-    planner = TakingBack(record, said=Said(sink, trigger))
-    if (begun := find_begun(planner, stores)) is not None:
-        return begun
-    declared = sink or sink_of(done)
-    if not declared.kind and stores.sink is not None:
-        declared = Sink("file", stores.sink.location)
-    if stores.sink is None and declared.directory and opened is not None:
-        stores = replace(stores, sink=opened(declared.directory))
-    planner = replace(planner, said=Said(declared, trigger or done.trigger))
-    plan = read_unmoved(lambda: make_anew(planner, stores), stores.checkpoint, stores.sink)
-    before = find_undo_before(stores)
-    # An undo that was killed before it said so of its change is completed now, and nothing goes further.
-    notes = () if before is None or before.plan.undoes == done.plan_id else (_goes_further(before, record),)
-    return replace(plan, notes=(*notes, *plan.notes))
+    return UndoRequest(sink=sink, undoes=undoes, trigger=trigger).plan(stores, opened)
 
 
-@dataclass(frozen=True, slots=True)
-class TakingBack(Planner):
-    """Takes one change back, which is not undone yet; closed checkpoints and links do not keep it from that."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UndoRequest(Planner):
+    """Which change is taken back; closed checkpoints and links do not keep it from that.
+
+    Args:
+        record: The record of that change, which is the newest one that is not undone.
+    """
 
     kind: ClassVar[Kind] = "undo"
-    record: journal.Record
+    sink: Annotated[
+        Sink | None,
+        Opt("--sink TYPE[:URI]", "Sink of the query. By default the one that was declared for the change.", "sink"),
+    ] = None
+    undoes: Annotated[
+        str | None,
+        Opt(
+            "--undoes PLAN_ID",
+            "Undo this change, as ckpt history names it, and no other. Refused when a later one has to be undone "
+            "first; nothing is done when it is undone already, so a script may say it twice.",
+            "name",
+        ),
+    ] = None
+    downstream: Downstream = ()
+    trigger: TriggerOf = None
+    record: journal.Record | None = None
 
     @classmethod
     def of(cls, plan: Plan, stores: Stores) -> Self:
@@ -110,30 +106,64 @@ class TakingBack(Planner):
                 location=plan.location,
                 hint="Nothing was done. Make a new plan.",
             )
-        return cls(record, said=Said(sink_of(plan), plan.trigger))
+        return cls(record=record, sink=sink_of(plan), trigger=plan.trigger)
+
+    def plan(self, stores: Stores, opener: Callable[[str], Store] | None = None) -> Plan:
+        """As :func:`make_undo`; of a named change that is undone already, that undo."""
+        if self.undoes and (undone := find_undo_of(self.undoes, stores)):
+            return undone.plan
+        record = journal.last_change(stores.checkpoint, stores.undo)
+        done = record.plan
+        if self.undoes is not None and done.plan_id != self.undoes:
+            raise PlanError(
+                f"the newest change that is not undone is {done.plan_id}, not {self.undoes!r:.60}.",
+                location=stores.checkpoint.location,
+                hint="Nothing was done. ckpt history shows the changes; a later one has to be undone first.",
+            )
+        if done.sink and stores.sink is None and opener is not None:
+            stores = replace(stores, sink=opener(done.sink))
+        asked = replace(self, record=record)
+        if (begun := find_begun(asked, stores)) is not None:
+            return begun
+        declared = self.sink or sink_of(done)
+        if not declared.kind and stores.sink is not None:
+            declared = Sink("file", stores.sink.location)
+        if stores.sink is None and declared.directory and opener is not None:
+            stores = replace(stores, sink=opener(declared.directory))
+        asked = replace(asked, sink=declared, trigger=self.trigger or done.trigger)
+        plan = read_unmoved(lambda: make_anew(asked, stores), stores.checkpoint, stores.sink)
+        before = find_undo_before(stores)
+        # An undo that was killed before it said so of its change is completed now, and nothing goes further.
+        notes = () if before is None or before.plan.undoes == done.plan_id else (_goes_further(before, record),)
+        return replace(plan, notes=(*notes, *plan.notes))
+
+    @property
+    def _record(self) -> journal.Record:
+        assert self.record is not None
+        return self.record
 
     def is_met_by(self, plan: Plan) -> bool:
         """The same change is taken back."""
-        return plan.undoes == self.record.plan.plan_id
+        return plan.undoes == self._record.plan.plan_id
 
     def observe(self, stores: Stores) -> CheckpointView:
         """The checkpoint with the entries of the batch that the change has left."""
-        done = self.record.plan
+        done = self._record.plan
         return observe(stores.checkpoint, deep=True, batch_id=max(done.batch_id, done.last_kept))
 
     def decide(self, seen: Seen) -> Plan:
         """What a query has written since goes, and what the change has removed comes back."""
-        record = self.record
+        record = self._record
         undo = _read_undo(record.plan, seen)
         operators = operator_names(seen.checkpoint, seen.view, record.plan.last_kept)
-        trigger = trigger_of(self.said.trigger, operators)
+        trigger = trigger_of(self.trigger, operators)
         effect = _judge_undo(record, seen, undo, trigger)
         plan = undo.plan(f"{record.location}/{journal.SAVED_OBJECTS}", now_ms(), (effect,))
         return replace(plan, trigger=trigger)
 
     def judge(self, plan: Plan, seen: Seen) -> Plan:
         """With the state, where the undo takes away what has replaced broken files."""
-        done = self.record.plan
+        done = self._record.plan
         saved = seen.stores.record(done.plan_id).child(journal.SAVED_OBJECTS)
         brought = any(isinstance(step, Copy) and step.place == "checkpoint" for step in done.actions)
         return judge_start(

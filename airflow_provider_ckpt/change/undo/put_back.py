@@ -13,7 +13,7 @@ from airflow_provider_ckpt.change.plan.actions import Copy, Delete, Replace
 from airflow_provider_ckpt.change.plan.facts import Saved, Spot
 from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.change.record import journal
-from airflow_provider_ckpt.change.undo.make import TakingBack
+from airflow_provider_ckpt.change.undo.make import UndoRequest
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.errors import CheckpointNotFoundError
 from airflow_provider_ckpt.storage.access import Attributes
@@ -23,7 +23,7 @@ from airflow_provider_ckpt.storage.store import Store
 class Executor(InPlace):
     """Puts back what a change has removed."""
 
-    planner = TakingBack
+    planner = UndoRequest
 
     def __init__(self, plan: Plan, stores: Stores, mine: Mine) -> None:
         super().__init__(plan, stores, mine)

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 from airflow_provider_ckpt.change.executor import InPlace
 from airflow_provider_ckpt.change.fit_sink import last_written, require_fit
-from airflow_provider_ckpt.change.make_plan import Planner, Seen, find_or_make, observe_whole
+from airflow_provider_ckpt.change.make_plan import Planner, Seen, observe_whole
 from airflow_provider_ckpt.change.open_sinks import sink_of
+from airflow_provider_ckpt.change.option import Opt
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan.kinds import Kind
 from airflow_provider_ckpt.change.plan.plan import Plan
-from airflow_provider_ckpt.change.record.resume import Said
 from airflow_provider_ckpt.changes.repair.data_file import Spelling, spelling_of
-from airflow_provider_ckpt.changes.repair.decision import Decisions, decisions_of
+from airflow_provider_ckpt.changes.repair.decision import Decisions, decisions_of, parse_decisions
 from airflow_provider_ckpt.changes.repair.find_evidence import Gathering
 from airflow_provider_ckpt.changes.repair.find_fork import find_fork
 from airflow_provider_ckpt.changes.repair.lacking import Lacking, LogContents
@@ -56,35 +56,92 @@ def make_repair(stores: Stores, sink: Sink, decisions: Decisions | None = None) 
         PlanError: It is refused; the error says why.
         CheckpointMovedError: The query is running, and removes what was just listed.
     """
-    if sink.kind != "file" or stores.sink is None:
-        raise PlanError(
-            f"the sink {sink.name} has no log that ckpt can repair; only a file sink has one.",
-            location=stores.checkpoint.location,
-            hint=f"{NOTHING} Declare the file sink: --sink file:URI.",
-        )
-    return find_or_make(Completing(sink, decisions or Decisions(), said=Said(sink)), stores)
+    return RepairRequest(sink=sink, decided=decisions or Decisions()).plan(stores)
 
 
-@dataclass(frozen=True, slots=True)
-class Completing(Planner):
-    """Completes the log of a file sink, as it is proven or decided."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepairRequest(Planner):
+    """Which log of a file sink is completed, and with what.
+
+    Args:
+        decided: Decisions, where they are not said by the other fields.
+    """
 
     kind: ClassVar[Kind] = "repair"
-    sink: Sink
-    decisions: Decisions
+    sink: Annotated[
+        Sink | None,
+        Opt("--sink file:URI", "File sink of the query, whose _spark_metadata is completed.", "sink"),
+    ] = None
+    copy: Annotated[
+        str | None,
+        Opt(
+            "--copy URI",
+            "Copy of the output directory or of its _spark_metadata, from which missing entries are taken.",
+            "place",
+        ),
+    ] = None
+    adopt: Annotated[
+        tuple[str, ...],
+        Opt(
+            "--adopt BATCH[=NAME]",
+            "Give this batch the data files that may be its own and that no entry names, or this one of them. Can be "
+            "given more than once.",
+            "name",
+        ),
+    ] = ()
+    empty: Annotated[
+        tuple[str, ...],
+        Opt(
+            "--empty BATCH",
+            "Give this batch an entry without files: readers do not get its rows. Can be given more than once.",
+            "name",
+        ),
+    ] = ()
+    compact_interval: Annotated[
+        int | None,
+        Opt(
+            "--compact-interval BATCHES",
+            "What the query sets as spark.sql.streaming.fileSink.log.compactInterval. By default 10.",
+            "whole",
+            least=1,
+        ),
+    ] = None
+    decided: Decisions | None = None
+
+    @property
+    def decisions(self) -> Decisions:
+        """What is decided about batches whose files are not proven. Raises ValueError."""
+        return self.decided or parse_decisions(self.adopt, self.empty, self.compact_interval)
+
+    @property
+    def places(self) -> Mapping[str, Any]:
+        """The sink, and the copy in the place of a backup."""
+        return {"sink": self.sink, "backups": self.copy}
+
+    def require_sense(self) -> None:
+        """Raise ValueError without a sink, and for decisions that contradict each other."""
+        if self.sink is None:
+            raise ValueError("give the sink whose log is to be completed: --sink file:URI (in a DAG: sink), or a plan")
+        _ = self.decisions
 
     @classmethod
     def of(cls, plan: Plan, stores: Stores) -> Self:
         """The repair with the same decisions."""
-        return cls(sink_of(plan), decisions_of(plan.asked))
+        return cls(sink=sink_of(plan), decided=decisions_of(plan.asked))
 
     def is_met_by(self, plan: Plan) -> bool:
         """The same decisions lead to the same log."""
         return plan.asked == self.decisions.text
 
     def observe(self, stores: Stores) -> CheckpointView:
-        """The checkpoint with the log of its sink."""
-        assert stores.sink is not None
+        """The checkpoint with the log of its sink. Raises PlanError for a sink that has none as well."""
+        sink = stores.declared(self.sink)
+        if sink.kind != "file" or stores.sink is None:
+            raise PlanError(
+                f"the sink {sink.name} has no log that ckpt can repair; only a file sink has one.",
+                location=stores.checkpoint.location,
+                hint=f"{NOTHING} Declare the file sink: --sink file:URI.",
+            )
         view = observe_whole(stores.checkpoint)
         if view.latest_committed is None:
             raise PlanError("no batch is committed, so the sink needs no log.", location=view.location, hint=NOTHING)
@@ -92,13 +149,13 @@ class Completing(Planner):
 
     def decide(self, seen: Seen) -> Plan:
         """What the log lacks comes, and what nobody reads and Spark would mistake goes."""
-        return _decide(seen.stores, seen.view, self.sink, self.decisions)
+        return _decide(seen.stores, seen.view, seen.stores.declared(self.sink), self.decisions)
 
 
 class Executor(InPlace):
     """Writes the entries that the log of a file sink lacks."""
 
-    planner = Completing
+    planner = RepairRequest
 
     @property
     def ways_out(self) -> str:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import ClassVar, Self
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any, ClassVar, Self
 
-from airflow_provider_ckpt.change.make_plan import Planner, Seen, find_or_make, refuse_unchangeable
+from airflow_provider_ckpt.change.make_plan import Planner, Seen, refuse_unchangeable
 from airflow_provider_ckpt.change.open_sinks import sink_of
+from airflow_provider_ckpt.change.option import Opt
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan.kinds import Kind
 from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.change.record.journal import Record
-from airflow_provider_ckpt.change.record.resume import Said
 from airflow_provider_ckpt.changes.repartition.plan import plan_repartition
 from airflow_provider_ckpt.changes.repartition.refusals import require_number, require_repartitionable
 from airflow_provider_ckpt.checkpoint.observe import observe
@@ -39,20 +39,57 @@ def make_repartition(stores: Stores, partitions: int, *, sink: Sink | None = Non
         PlanError: Spark would refuse it, too late, or would do it wrong; the error says why.
         CheckpointMovedError: The query is running, and removes what was just listed.
     """
-    return find_or_make(Repartitioning(partitions, said=Said(sink)), stores)
+    return RepartitionRequest(partitions=partitions, sink=sink).plan(stores)
 
 
-@dataclass(frozen=True, slots=True)
-class Repartitioning(Planner):
-    """The state in so many partitions."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepartitionRequest(Planner):
+    """How many partitions the state is to have, and the Spark that moves it."""
 
     kind: ClassVar[Kind] = "repartition"
-    partitions: int
+    partitions: Annotated[
+        int | None,
+        Opt(
+            "--partitions PARTITIONS",
+            "How many partitions the state is to have. The next start of the query runs with that number.",
+            "whole",
+            least=1,
+        ),
+    ] = None
+    confs: Annotated[
+        Mapping[str, str],
+        Opt(
+            "--conf KEY=VALUE",
+            "Conf of the Spark session that repartitions, such as spark.master or what it needs to reach the "
+            "checkpoint. Confs of the state are taken from the checkpoint. Can be given more than once.",
+            "pairs",
+            beside_plan=True,
+        ),
+    ] = field(default_factory=dict)
+    sink: Annotated[
+        Sink | None,
+        Opt(
+            "--sink TYPE[:URI]",
+            "Sink of the query: file, delta, iceberg or hudi with its URI, or another type such as kafka. The log of "
+            "a file sink gets an empty entry, without which the sink stops later.",
+            "sink",
+        ),
+    ] = None
+
+    @property
+    def places(self) -> Mapping[str, Any]:
+        """The sink, and what Spark needs."""
+        return {"sink": self.sink, "spark_confs": self.confs}
+
+    def require_sense(self) -> None:
+        """Raise ValueError without a number."""
+        if self.partitions is None:
+            raise ValueError("give --partitions N (in a DAG: partitions=N), or a plan")
 
     @classmethod
     def of(cls, plan: Plan, stores: Stores) -> Self:
         """The repartition to the same number."""
-        return cls(plan.partitions or 0, said=Said(sink_of(plan)))
+        return cls(partitions=plan.partitions or 0, sink=sink_of(plan))
 
     def is_met_by(self, plan: Plan) -> bool:
         """The same number is the same end."""
@@ -68,7 +105,7 @@ class Repartitioning(Planner):
         """The checkpoint as the rules judge it, with its state."""
         checkpoint = stores.checkpoint
         require_number(checkpoint.location, self.partitions)
-        is_file = stores.declared(self.said.sink).kind == "file"
+        is_file = stores.declared(self.sink).kind == "file"
         view = examine(checkpoint, deep=True, sink=stores.sink if is_file else None, strict=True)
         refuse_unchangeable(checkpoint, view)
         return view
@@ -76,6 +113,7 @@ class Repartitioning(Planner):
     def decide(self, seen: Seen) -> Plan:
         """One step of Spark's, and one more for the log of a file sink."""
         view = seen.view
+        assert self.partitions is not None
         require_repartitionable(view, self.partitions, frozenset(_keyless(seen.checkpoint, view)))
         effect = repartition_effect(seen.sink.marker, (view.latest_committed or 0) + 1)
         return plan_repartition(view, self.partitions, now_ms(), seen.sink.named(effect), view.sink)

@@ -54,7 +54,7 @@ _STRICT = "spark.sql.streaming.statefulOperator.useStrictDistribution"
 _NOTHING = "Nothing was done."
 
 
-def require_number(location: str, partitions: int) -> None:
+def require_number(location: str, partitions: int | None) -> None:
     """Refuse what is no number of partitions, before anything is read. Raises PlanError."""
     said = f"{partitions:,}" if type(partitions) is int else f"{partitions!r:.60}"
     if type(partitions) is not int or not 1 <= partitions <= MOST_PARTITIONS:

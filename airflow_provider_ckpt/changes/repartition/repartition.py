@@ -12,7 +12,7 @@ from airflow_provider_ckpt.change.plan.facts import batch_of
 from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.change.record import journal
 from airflow_provider_ckpt.changes.repartition.ask_spark import ask_spark, require_spark
-from airflow_provider_ckpt.changes.repartition.make import Repartitioning
+from airflow_provider_ckpt.changes.repartition.make import RepartitionRequest
 from airflow_provider_ckpt.changes.repartition.outcome import problem_after
 from airflow_provider_ckpt.changes.repartition.session import request_of, what_helps
 from airflow_provider_ckpt.checkpoint.observe import observe
@@ -28,7 +28,7 @@ from airflow_provider_ckpt.untrusted.secrets import scrub
 class Executor(InPlace):
     """Has Spark repartition the state."""
 
-    planner = Repartitioning
+    planner = RepartitionRequest
     #: Whether this run has judged what Spark has left.
     _is_judged = False
 

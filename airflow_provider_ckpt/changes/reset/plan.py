@@ -16,20 +16,24 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 
 from airflow_provider_ckpt.change.plan.actions import Action, Replace
 from airflow_provider_ckpt.change.plan.fenced import closed, with_fence
 from airflow_provider_ckpt.change.plan.later_batches import deletes_of, peel, requirements_of, source_deletes
 from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.change.plan.requirements import Fenced
+from airflow_provider_ckpt.checkpoint.sink_marker import SinkMarker
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.codec import layout, offset_log
 from airflow_provider_ckpt.codec.commit_log import CommitMetadata
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
+from airflow_provider_ckpt.codec.source_kinds import KINDS
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.errors import CheckpointFormatError, PlanError
+from airflow_provider_ckpt.sinks.change_effects import reset_effects
 from airflow_provider_ckpt.sinks.effects import SinkEffect
-from airflow_provider_ckpt.sources.move import Move, kind_of
+from airflow_provider_ckpt.sources.move import UNKNOWN_PART, Counted, Move, kind_of
 from airflow_provider_ckpt.times import time_text
 
 
@@ -175,3 +179,91 @@ def _warnings(view: CheckpointView, batch_id: int, moves: Iterable[Move], fence:
             yield f"The state of the query is not moved: it counts {again} a second time{but}."
         if view.stateful and move.left_out:
             yield f"The state of the query is not moved: it never gets {move.left_out}."
+
+
+def countings(moves: Sequence[Move]) -> list[list[Move]]:
+    """The moves, with each count that sources may have made whose offsets do not tell what lies between them.
+
+    The offsets of a plan are taken as they are, and so is what was counted between them when they were found.
+    """
+    part = UNKNOWN_PART.again
+    if [move.kind for move in moves if move.again] == ["kafka"]:  # its topic may have been created again
+        alike = [Counted(again, left_out, part) for again, left_out in product((part, ""), repeat=2)]
+        return [
+            list(moves),
+            *([replace(move, counted=counted) if move.again else move for move in moves] for counted in alike),
+        ]
+    counts = (UNKNOWN_PART, Counted(), Counted(again=part), Counted(left_out=part))
+    if [move.kind for move in moves] == ["delta"]:  # what a RESTORE has reverted is not left out
+        return [list(moves), [replace(move, counted=Counted()) for move in moves]]
+    if all(KINDS[move.kind].ordered for move in moves):
+        return [list(moves)]
+    return [
+        [move if KINDS[move.kind].ordered else replace(move, counted=counted) for move in moves] for counted in counts
+    ]
+
+
+def refuse_again(view: CheckpointView, move: Move) -> None:
+    """Raise PlanError where a query with state would count records a second time."""
+    if again := move.again or move.perhaps:
+        late = late_before(view)
+        but = f", but for rows that are before its watermark ({late}), which it would drop as late" if late else ""
+        raise PlanError(
+            f"the query has state, which a reset does not move: it would count {again} a second time{but}.",
+            location=view.location,
+            batch_id=view.latest_committed,
+            hint="Nothing was done. A rollback takes the state and the watermark back as well (ckpt rollback). To move "
+            "the source all the same, add --state-will-see-rows-again (in a DAG: state_will_see_rows_again=True).",
+        )
+
+
+def positions_of(view: CheckpointView, source_id: str) -> tuple[SourceOffset, SourceOffset | None, tuple[str, ...]]:
+    """The committed offset of a source, that of the batch in flight, and warnings when that cannot be read."""
+    batch_id = view.latest_committed or 0
+    entry = view.offset_seq(batch_id)
+    ids = [known for known, _ in entry.offsets]
+    offset = entry.offset(source_id)
+    if offset is None:
+        problem = "has no offset yet" if source_id in ids else "does not exist"
+        raise PlanError(
+            f"source {source_id!r:.60} {problem} in batch {batch_id}; the sources of the query are {', '.join(ids)}.",
+            location=view.location,
+            name=layout.offset_entry(batch_id),
+            batch_id=batch_id,
+            hint="Nothing was done.",
+        )
+    if view.in_flight is None:
+        return offset, None, ()
+    try:
+        return offset, view.offset_seq(view.in_flight).offset(source_id), ()
+    except CheckpointFormatError as error:  # it goes in any case
+        name = layout.offset_entry(view.in_flight)
+        return (
+            offset,
+            None,
+            (
+                f"{name} cannot be read ({error.message}): where batch {view.in_flight} goes to is not known, so it "
+                "was not judged by it whether what the source reads was created again.",
+            ),
+        )
+
+
+def effects_of(
+    view: CheckpointView, marker: SinkMarker, moves: Sequence[Move], *, real_time: bool, fenced: bool
+) -> tuple[SinkEffect, ...]:
+    """What becomes of the sink."""
+    again = " and ".join(move.again for move in moves if move.again)
+    left_out = " and ".join(move.left_out for move in moves if move.left_out)
+    perhaps = " and ".join(move.perhaps for move in moves if move.perhaps)
+    batch_id = view.latest_committed or 0
+    return reset_effects(
+        marker,
+        batch_id,
+        batch_id if fenced else view.latest_planned,
+        again=again,
+        left_out=left_out,
+        perhaps=perhaps,
+        late_before=late_before(view),
+        real_time=real_time,
+        stateful=view.stateful,
+    )

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks import check
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
+from airflow_provider_ckpt.sinks.effects import SinkEffect
 
 
 def doubt(batch_id: int, after: CheckpointView, following: OffsetSeq | None) -> str | None:
@@ -34,3 +37,17 @@ def _is_not_before(entry: OffsetSeq, following: OffsetSeq) -> bool:
         return False
     then = following.metadata.batch_timestamp_ms
     return 0 < then < entry.metadata.batch_timestamp_ms or entry.encode() == following.encode()
+
+
+def doubtful(effect: SinkEffect, reason: str) -> SinkEffect:
+    """The effect when the entry of the target may not be that of its batch."""
+    remedy = "Take the entry from a backup (--to-backup), or compare the rows of the later batches in the sink."
+    return replace(effect, effect="unknown", reason=reason, remedy=remedy)
+
+
+def not_known(effect: SinkEffect, batch_id: int) -> SinkEffect:
+    """The effect when the offset entry of the batch is lost, so that nobody can compare it with the backup's."""
+    reason = (
+        f"the offset entry of batch {batch_id} cannot be read, so the sink may hold other rows for batch {batch_id}"
+    )
+    return replace(effect, effect="unknown", reason=reason, remedy="Compare the rows of that batch in the sink.")

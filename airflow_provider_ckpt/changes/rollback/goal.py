@@ -169,6 +169,10 @@ class BeforeDeploy:
         return f"{found} Batch {self.bookmark.in_flight} was in flight then; it is dropped, and planned anew."
 
 
+#: Where a rollback can go.
+RollbackGoal = RollbackTarget | ToBackup | BeforeDeploy
+
+
 def choose(
     target: RollbackTarget, newest_first: Iterable[tuple[int, OffsetSeq]], planned: tuple[int, OffsetSeq] | None = None
 ) -> int | None:
@@ -255,7 +259,7 @@ def parse_target(
     backup: str | None = None,
     before_deploy: Bookmark | str | Mapping[str, Any] | None = None,
     source_types: Mapping[str, str] | None = None,
-) -> RollbackTarget | ToBackup | BeforeDeploy:
+) -> RollbackGoal:
     """The one target that was given, from what a person or a template wrote; empty text says nothing.
 
     Args:

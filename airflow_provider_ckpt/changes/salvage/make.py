@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from shlex import quote
-from typing import ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 from airflow_provider_ckpt.change.added_errors import require_no_worse
 from airflow_provider_ckpt.change.executor import InPlace
 from airflow_provider_ckpt.change.judge_start import judge_start
 from airflow_provider_ckpt.change.make_plan import Planner, Seen, find_begun, observe_whole, with_lock_warnings
 from airflow_provider_ckpt.change.open_sinks import sink_of
+from airflow_provider_ckpt.change.option import Opt, SinkOf, TriggerOf
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan.actions import Copy
 from airflow_provider_ckpt.change.plan.kinds import Kind
@@ -21,7 +22,8 @@ from airflow_provider_ckpt.change.record.resume import Said
 from airflow_provider_ckpt.changes.rollback.goal import facts_of
 from airflow_provider_ckpt.changes.rollback.gone_inputs import without_gone_inputs
 from airflow_provider_ckpt.changes.rollback.judge_effects import inputs_after, judge_sink
-from airflow_provider_ckpt.changes.rollback.make import coming_from, make_exchange
+from airflow_provider_ckpt.changes.rollback.make import make_exchange
+from airflow_provider_ckpt.changes.rollback.make_steps import coming_from
 from airflow_provider_ckpt.changes.rollback.plan import unknown_warnings
 from airflow_provider_ckpt.changes.salvage.candidates import Candidate, candidates, known_commits, newest_seen
 from airflow_provider_ckpt.changes.salvage.entries import broken_entries
@@ -68,32 +70,40 @@ def make_salvage(
         BatchNotRestorableError: No batch can be saved; the error says why for the newest ones.
         CheckpointMovedError: The query is running, and removes what was just listed.
     """
-    return make_salvage_with_report(stores, trim_sink_log=trim_sink_log, sink=sink, trigger=trigger)[0]
-
-
-def make_salvage_with_report(
-    stores: Stores, *, trim_sink_log: bool = False, sink: Sink | None = None, trigger: str | None = None
-) -> tuple[Plan, Report | None]:
-    """The plan of :func:`make_salvage`, and its report as a value; one that was killed has none."""
     require_flag("trim_sink_log", trim_sink_log)
-    planner = Salvaging(said=Said(sink, trigger, trim_sink_log))
-    if (begun := find_begun(planner, stores)) is not None:
-        return begun, None
-    return read_unmoved(lambda: planner.with_report(stores), stores.checkpoint, stores.sink)
+    return SalvageRequest(trim_sink_log=trim_sink_log, sink=sink, trigger=trigger).plan(stores)
 
 
-@dataclass(frozen=True, slots=True)
-class Salvaging(Planner):
-    """Makes the newest batch that can be saved."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SalvageRequest(Planner):
+    """With what a damaged checkpoint is saved: the newest batch that can be."""
 
     kind: ClassVar[Kind] = "salvage"
+    backup_root: Annotated[
+        str | None,
+        Opt("--backup-root ROOT", "Root of backups, where files that the checkpoint lacks are searched for.", "place"),
+    ] = None
+    sink: SinkOf = None
+    trim_sink_log: Annotated[
+        bool,
+        Opt(
+            "--trim-sink-log",
+            "Also remove the batches that are given up from the file sink's log. Needs --sink file:URI.",
+        ),
+    ] = False
+    trigger: TriggerOf = None
+
+    @property
+    def places(self) -> Mapping[str, Any]:
+        """The sink and the backups."""
+        return {"sink": self.sink, "backups": self.backup_root}
 
     @classmethod
     def of(cls, plan: Plan, stores: Stores) -> Self:
         """The salvage with the same sink and backups."""
         if plan.backup_id is not None and stores.backups is None:
             raise PlanError(f"the root {plan.source} of the backup was not given to open.", location=plan.location)
-        return cls(said=Said(sink_of(plan), plan.trigger, bool(plan.sink)))
+        return cls(sink=sink_of(plan), trigger=plan.trigger, trim_sink_log=bool(plan.sink))
 
     def is_met_by(self, plan: Plan) -> bool:
         """Every salvage leads to the newest batch."""
@@ -114,16 +124,26 @@ class Salvaging(Planner):
         """Each way is judged by what it puts together."""
         return plan
 
-    def with_report(self, stores: Stores) -> tuple[Plan, Report]:
-        """A new plan, and its report as a value."""
-        plan, report = _Salvage(Seen(stores, self.observe(stores), self.said)).plan()
-        return with_lock_warnings(plan, stores.checkpoint), report
+    def plan(self, stores: Stores, opener: Callable[[str], Store] | None = None) -> Plan:
+        """See :meth:`with_report`."""
+        return self.with_report(stores)[0]
+
+    def with_report(self, stores: Stores) -> tuple[Plan, Report | None]:
+        """The plan, and its report as a value; one that was killed has none. Raises as :func:`make_salvage`."""
+        if (begun := find_begun(self, stores)) is not None:
+            return begun, None
+
+        def made() -> tuple[Plan, Report]:
+            plan, report = _Salvage(Seen(stores, self.observe(stores), self.said)).plan()
+            return with_lock_warnings(plan, stores.checkpoint), report
+
+        return read_unmoved(made, stores.checkpoint, stores.sink)
 
 
 class Executor(InPlace):
     """Makes the newest batch that can be saved of a checkpoint."""
 
-    planner = Salvaging
+    planner = SalvageRequest
 
     @property
     def ways_out(self) -> str:
@@ -196,7 +216,7 @@ class _Salvage:
             if item.backup.batch_id != batch_id or self._stores.backups is None:
                 continue
             try:
-                plan = make_exchange(self._stores, self._stores.backups, item.backup, self._said)
+                plan = make_exchange(self._stores, item.backup, self._said)
             except (BatchNotRestorableError, BackupCorruptError) as error:
                 problems[batch_id] = f"{problems.get(batch_id, '')}; and {error.message.rstrip('.')}".lstrip("; ")
                 continue

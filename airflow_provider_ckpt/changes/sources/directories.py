@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from airflow_provider_ckpt.change.plan.actions import Copy, Delete
-from airflow_provider_ckpt.changes.sources.request import SourceChange
+from airflow_provider_ckpt.changes.sources.source_change import SourceChange
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.layout import main_name
 from airflow_provider_ckpt.storage.stored_object import StoredObject

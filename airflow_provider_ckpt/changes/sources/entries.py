@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from shlex import quote
 
-from airflow_provider_ckpt.changes.sources.request import NEW, SourceChange, is_position
+from airflow_provider_ckpt.changes.sources.source_change import NEW, SourceChange, is_position
 from airflow_provider_ckpt.codec import jvm_text, layout, offset_log
 from airflow_provider_ckpt.codec.offset_log import VOID_OFFSET, OffsetSeq
 from airflow_provider_ckpt.errors import PlanError

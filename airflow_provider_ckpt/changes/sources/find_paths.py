@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from airflow_provider_ckpt.changes.sources.request import SourceChange
+from airflow_provider_ckpt.changes.sources.source_change import SourceChange
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.errors import PlanError

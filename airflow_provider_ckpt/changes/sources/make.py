@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from shlex import quote
-from typing import ClassVar, Self
+from typing import Annotated, ClassVar, Self
 
 from airflow_provider_ckpt.change.executor import InPlace
 from airflow_provider_ckpt.change.fence.find import required_fence
@@ -12,25 +12,24 @@ from airflow_provider_ckpt.change.judge_start import judge_start
 from airflow_provider_ckpt.change.make_plan import (
     Planner,
     Seen,
-    find_or_make,
     observe_without_flight,
     refuse_unfinished,
 )
 from airflow_provider_ckpt.change.open_sinks import sink_of
+from airflow_provider_ckpt.change.option import WAIT_S, FenceFirst, Opt, SinkOf, TriggerOf, WaitForBatch
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan.actions import Replace
 from airflow_provider_ckpt.change.plan.fenced import with_fence
 from airflow_provider_ckpt.change.plan.kinds import Kind
 from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.change.record.journal import Record
-from airflow_provider_ckpt.change.record.resume import Said
 from airflow_provider_ckpt.changes.sources.directories import Sum, in_the_way, to_sum
 from airflow_provider_ckpt.changes.sources.entries import ids_of, require_complete, require_known
 from airflow_provider_ckpt.changes.sources.find_operators import find_operators
 from airflow_provider_ckpt.changes.sources.find_paths import require_movable
 from airflow_provider_ckpt.changes.sources.plan import batches_read, entries_read, plan_change
-from airflow_provider_ckpt.changes.sources.request import SourceChange, change_of_key
 from airflow_provider_ckpt.changes.sources.sink_effect import effect_of
+from airflow_provider_ckpt.changes.sources.source_change import SourceChange, change_of_key, parse_change
 from airflow_provider_ckpt.changes.sources.state import require_kept_state
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.clock import now_ms
@@ -68,15 +67,54 @@ def make_source_change(
         CheckpointMovedError: The query is running, and removes what was just listed.
     """
     require_flag("fenced", fenced)
-    return find_or_make(Continuing(change, said=Said(sink, trigger), fenced=fenced), stores)
+    return SourcesRequest(decided=change, sink=sink, trigger=trigger, fenced=fenced).plan(stores)
 
 
-@dataclass(frozen=True, slots=True)
-class Continuing(Planner):
-    """What each source of the next query continues."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourcesRequest(Planner):
+    """What each source of the next query continues.
+
+    Args:
+        decided: That, where it is not said by the other fields.
+    """
 
     kind: ClassVar[Kind] = "sources"
-    change: SourceChange
+    continued: Annotated[
+        tuple[str, ...],
+        Opt(
+            "--as NEW=OLD|new",
+            "Source NEW of the next query continues source OLD of the checkpoint, or begins at its start (new). A "
+            "source is its position, such as 0, or its name. Give every source of the next query.",
+            "name",
+        ),
+    ] = ()
+    dropped: Annotated[
+        tuple[str, ...],
+        Opt("--drop OLD", "No source of the next query continues source OLD. Can be given more than once.", "name"),
+    ] = ()
+    operators: Annotated[
+        tuple[str, ...],
+        Opt(
+            "--operator NAME",
+            "Stateful operator of the next query, such as stateStoreSave. Give all of them, in Spark's order. A query "
+            "with several of them, or with a join, needs it.",
+            "name",
+        ),
+    ] = ()
+    sink: SinkOf = None
+    trigger: TriggerOf = None
+    fence: FenceFirst = False
+    wait_for_batch: WaitForBatch = WAIT_S
+    decided: SourceChange | None = None
+
+    @property
+    def change(self) -> SourceChange:
+        """What was said of the sources. Raises ValueError."""
+        return self.decided or parse_change(self.continued, self.dropped, self.operators or None)
+
+    def require_sense(self) -> None:
+        """Raise ValueError for sources that contradict each other."""
+        _ = self.change
 
     @classmethod
     def of(cls, plan: Plan, stores: Stores) -> Self:
@@ -85,7 +123,7 @@ class Continuing(Planner):
             change = change_of_key(plan.asked)
         except ValueError as error:
             raise PlanError(f"not a plan: {error}.", location=plan.location) from None
-        return cls(change, said=Said(sink_of(plan), plan.trigger), fenced=plan.fence is not None)
+        return cls(decided=change, sink=sink_of(plan), trigger=plan.trigger, fenced=plan.fence is not None)
 
     def is_met_by(self, plan: Plan) -> bool:
         """The plan keeps what was asked for."""
@@ -114,7 +152,7 @@ class Continuing(Planner):
         require_complete(change, ids, view.location)
         operators = find_operators(checkpoint, view)
         require_kept_state(change, ids, operators, view.location)
-        trigger = trigger_of(self.said.trigger, operators.names or ())
+        trigger = trigger_of(self.trigger, operators.names or ())
         require_movable(checkpoint, view, change)
         if (name := in_the_way(view.objects, view.folders, change)) is not None:
             raise PlanError(
@@ -149,7 +187,7 @@ class Continuing(Planner):
 class Executor(InPlace):
     """Closes the checkpoint, gives entries and directories to other sources, and opens it again."""
 
-    planner = Continuing
+    planner = SourcesRequest
 
     def finish(self, by: str, at_ms: int) -> None:
         """No empty directory is kept of a source that is no more."""

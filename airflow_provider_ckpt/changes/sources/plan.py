@@ -16,7 +16,7 @@ from airflow_provider_ckpt.change.plan.later_batches import deletes_of, requirem
 from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.changes.sources.directories import Sum, leftovers, moves
 from airflow_provider_ckpt.changes.sources.entries import changed_entry, ids_of, version_of
-from airflow_provider_ckpt.changes.sources.request import SourceChange
+from airflow_provider_ckpt.changes.sources.source_change import SourceChange
 from airflow_provider_ckpt.changes.sources.state import STATELESS, Operators
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks.remedies import listed

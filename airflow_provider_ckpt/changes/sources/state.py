@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from airflow_provider_ckpt.changes.sources.request import SourceChange, is_position
+from airflow_provider_ckpt.changes.sources.source_change import SourceChange, is_position
 from airflow_provider_ckpt.errors import PlanError
 
 JOIN = "symmetricHashJoin"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -11,12 +10,10 @@ from typing import Any
 import click
 
 from airflow_provider_ckpt.backup.relocation import parse_path_rule
+from airflow_provider_ckpt.change.make_plan import Planner
 from airflow_provider_ckpt.change.option import Field, Meaning, Opt, fields_of
-from airflow_provider_ckpt.change.places import Stores
-from airflow_provider_ckpt.change.plan.kinds import Kind
-from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.cli.changes.bookmark_file import read_bookmark
-from airflow_provider_ckpt.cli.changes.in_place import carry_out, planned_behind, read_own
+from airflow_provider_ckpt.cli.changes.in_place import Change
 from airflow_provider_ckpt.cli.changes.plan_files import require_alone, require_consistent
 from airflow_provider_ckpt.cli.files import read_text
 from airflow_provider_ckpt.cli.options import (
@@ -34,7 +31,6 @@ from airflow_provider_ckpt.cli.options import (
 from airflow_provider_ckpt.query.sink import parse_sink
 from airflow_provider_ckpt.query.trigger import TRIGGERS
 from airflow_provider_ckpt.sources.kafka.kafka_csv import MOST_CHARACTERS
-from airflow_provider_ckpt.storage.store import Store
 
 Command = Callable[..., Any]
 Decorator = Callable[[Command], Command]
@@ -88,42 +84,10 @@ def _option(name: str, field: Field) -> Decorator:
     return option(usage, opt.help, name, **said)
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
-    """A change in place that somebody asks for: of what, and how it is carried out.
-
-    Args:
-        location: The checkpoint.
-        opener: Opens further locations with the options of the command line.
-        undo_root: Where what goes is kept; None for beside the checkpoint.
-        how: The options by which it is carried out.
-    """
-
-    location: str
-    opener: Callable[[str], Store]
-    undo_root: str | None
-    how: Mapping[str, Any]
-
-    def stores(self, **places: Any) -> Stores:
-        """Where, with what else of :meth:`Stores.of` is known."""
-        return Stores.of(self.location, self.opener, undo=self.undo_root, **places)
-
-    def behind(self, asked: Any, make: Callable[[bool], Plan], stores: Stores) -> tuple[Plan, bool]:
-        """The plan, behind a fence where one is asked for; and whether it is."""
-        wait_s, trigger = asked.wait_for_batch, asked.trigger
-        return planned_behind(make, stores, fence=asked.fence, wait_s=wait_s, trigger=trigger, how=self.how)
-
-    def carry_out(self, plan: Plan, stores: Stores, more: Mapping[str, object] | None = None) -> None:
-        """Write, show or carry out a plan."""
-        carry_out(plan, stores, self.opener, more=more, **self.how)
-
-
 def changing(
-    kind: Kind,
-    request: type,
+    request: type[Planner],
     *,
     after: Mapping[str, Iterable[Decorator]] | None = None,
-    places: Callable[[Any], Mapping[str, Any]] = lambda asked: {},
     more: Mapping[str, object] | None = None,
 ) -> Decorator:
     """Make a command of what plans a change from a request: its options, ``--plan``, and how it is carried out.
@@ -132,10 +96,8 @@ def changing(
     the plan is in a file, beside which nothing else that says what to do is allowed.
 
     Args:
-        kind: What its plans are for.
         request: The dataclass.
         after: Options of the command line alone, by the field that they come after.
-        places: Where a plan of a file finds more than the checkpoint, from the request.
         more: Further keys of the document of a plan of a file.
     """
 
@@ -151,7 +113,7 @@ def changing(
                 _require_one_goal(request, values)
             asked = asked_of(request, values)
             if plan_file:
-                change.carry_out(*read_own(plan_file, kind, change.stores(**places(asked))), more)
+                change.read(plan_file, asked, more)
             else:
                 command(change, asked, **values)
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from shlex import quote
 from typing import Any
 
 import click
 
 from airflow_provider_ckpt.change.apply import apply
+from airflow_provider_ckpt.change.make_plan import Planner
+from airflow_provider_ckpt.change.open_sinks import sink_of
+from airflow_provider_ckpt.change.option import WAIT_S, FieldError, fields_of
 from airflow_provider_ckpt.change.places import Stores, require_own_place
-from airflow_provider_ckpt.change.plan.kinds import Kind
+from airflow_provider_ckpt.change.plan.fenced import idle_query_warning
 from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.change.record.find_done import find_applied, receipt_of
 from airflow_provider_ckpt.changes.fence.put_first import plan_behind
@@ -26,6 +30,7 @@ from airflow_provider_ckpt.cli.options import (
     user_and_host,
 )
 from airflow_provider_ckpt.cli.render import progress_bar, say
+from airflow_provider_ckpt.fleet.find_readers import with_readers
 from airflow_provider_ckpt.storage.store import Store
 
 
@@ -37,102 +42,111 @@ def acting(command: Command) -> Command:
     return stopping(planning(accepting(executing(shared(command)))))
 
 
-def planned_behind(
-    make: Callable[[bool], Plan],
-    stores: Stores,
-    *,
-    fence: bool,
-    wait_s: float,
-    trigger: str | None,
-    how: Mapping[str, Any],
-) -> tuple[Plan, bool]:
-    """The plan of a change, behind a fence where one is asked for; and whether it is.
-
-    Raises a usage error for a plan that would be written without the fence that it needs.
-
-    Args:
-        make: Makes the plan, behind the fence that is there or without one.
-        stores: Where.
-        fence: True if a fence is asked for.
-        wait_s: Seconds that a fence waits for a batch in flight.
-        trigger: The trigger of the query.
-        how: The options by which the change is carried out.
-    """
-    if not fence:
-        return make(False), False
-    if how["query_is_stopped"]:
-        raise click.UsageError("--fence is in place of --i-know-it-is-stopped; give one of them")
-
-    def unfenced() -> None:
-        if how["plan_out"]:
-            raise click.UsageError(
-                "a plan is written behind a fence that is there; put it first: "
-                f"ckpt fence {quote(stores.checkpoint.location)} --execute"
-            )
-        tell_user("With --execute the checkpoint is fenced first, and the plan is made anew behind the fence.")
-
-    return plan_behind(
-        make,
-        stores,
-        acts=how["execute"],
-        unfenced=unfenced,
-        by=user_and_host(),
-        trigger=trigger,
-        wait_s=wait_s,
-        break_lock=how["break_lock"],
-        tell=tell_user,
-    )
-
-
 def tell_user(text: str) -> None:
     """Say on stderr what is being waited for."""
     say(text, err=True)
 
 
-def read_own(path: str, kind: Kind, stores: Stores) -> tuple[Plan, Stores]:
-    """The plan of a file, which has to be one for this checkpoint."""
-    plan = read_plan(path, kind)
-    require_own_place(plan, stores)
-    return plan, stores
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change in place that somebody asks for: of what, and how it is carried out.
 
-
-def carry_out(
-    plan: Plan,
-    stores: Stores,
-    opener: Callable[[str], Store],
-    *,
-    execute: bool,
-    query_is_stopped: bool,
-    quiet_s: float | None,
-    break_lock: bool,
-    accept_sink: tuple[str, ...],
-    plan_out: str | None,
-    approved_by: str | None,
-    as_json: bool,
-    more: Mapping[str, object] | None = None,
-) -> None:
-    """Write a plan to a file, or carry it out; and show it, what was done of it, and the command that comes next.
-
-    ``more`` are further keys of the document.
+    Args:
+        location: The checkpoint.
+        opener: Opens further locations with the options of the command line.
+        undo_root: Where what goes is kept; None for beside the checkpoint.
+        how: The options by which it is carried out.
     """
-    receipt = None
-    done = find_applied(plan, stores)
-    if plan_out and done is None:
-        write_plan(plan_out, plan, (stores.checkpoint, stores.sink, stores.undo, stores.backups))
-    if execute and done is not None:
-        receipt = receipt_of(done)
-    elif execute:
-        with progress_bar(plan.kind) as on_step:
-            receipt = apply(
-                plan,
-                stores.for_plan(plan, opener),
-                by=user_and_host(),
-                query_is_stopped=query_is_stopped,
-                quiet_s=quiet_s,
-                break_lock=break_lock,
-                on_step=on_step,
-                tell=tell_user,
-                accept_sink=accept_sink,
-                approved_by=approved_by or "",
-            )
-    report_change(plan, receipt, done=done, as_json=as_json, plan_out=plan_out, more=more)
+
+    location: str
+    opener: Callable[[str], Store]
+    undo_root: str | None
+    how: Mapping[str, Any]
+
+    def stores(self, asked: Planner) -> Stores:
+        """Where. Raises a usage error for a request that makes no sense."""
+        try:
+            asked.require_sense()
+            return Stores.of(self.location, self.opener, undo=self.undo_root, **asked.places)
+        except FieldError as error:
+            option = fields_of(type(asked))[error.field].opt.option
+            raise click.BadParameter(str(error), param_hint=option) from None
+        except ValueError as error:
+            raise click.UsageError(str(error)) from None
+
+    def make(self, asked: Planner) -> None:
+        """Plan what is asked for; and write the plan to a file, show it, or carry it out."""
+        stores = self.stores(asked)
+        self.carry_out(self._planned(asked, stores), stores)
+
+    def read(self, path: str, asked: Planner, more: Mapping[str, object] | None) -> None:
+        """The same with the plan of a file, which has to be one for this checkpoint."""
+        stores = Stores.of(self.location, self.opener, undo=self.undo_root, **asked.places)
+        plan = read_plan(path, asked.kind)
+        require_own_place(plan, stores)
+        self.carry_out(plan, stores, more)
+
+    def _planned(self, asked: Planner, stores: Stores) -> Plan:
+        """The plan, behind a fence where one is asked for, with who has read what it drops.
+
+        Raises a usage error for a plan that would be written without the fence that it needs.
+        """
+
+        def made(fenced: bool) -> Plan:
+            plan = replace(asked, fenced=fenced).plan(stores, self.opener)
+            roots = getattr(asked, "downstream", ())
+            return with_readers(plan, stores, asked.said.sink or sink_of(plan), self.opener, roots)
+
+        if not getattr(asked, "fence", False):
+            return made(False)
+        if self.how["query_is_stopped"]:
+            raise click.UsageError("--fence is in place of --i-know-it-is-stopped; give one of them")
+
+        def unfenced() -> None:
+            if self.how["plan_out"]:
+                raise click.UsageError(
+                    "a plan is written behind a fence that is there; put it first: "
+                    f"ckpt fence {quote(stores.checkpoint.location)} --execute"
+                )
+            tell_user("With --execute the checkpoint is fenced first, and the plan is made anew behind the fence.")
+
+        plan, fenced = plan_behind(
+            made,
+            stores,
+            acts=self.how["execute"],
+            unfenced=unfenced,
+            by=user_and_host(),
+            trigger=asked.said.trigger,
+            wait_s=getattr(asked, "wait_for_batch", WAIT_S),
+            break_lock=self.how["break_lock"],
+            tell=tell_user,
+        )
+        if asked.kind == "rollback" and not fenced and plan.actions and not self.how["execute"]:
+            plan = replace(plan, warnings=(*plan.warnings, idle_query_warning(plan.location)))
+        return plan
+
+    def carry_out(self, plan: Plan, stores: Stores, more: Mapping[str, object] | None = None) -> None:
+        """Write a plan to a file, or carry it out; and show it, what was done, and the command that comes next.
+
+        ``more`` are further keys of the document.
+        """
+        how, receipt, done = self.how, None, find_applied(plan, stores)
+        if how["plan_out"] and done is None:
+            write_plan(how["plan_out"], plan, (stores.checkpoint, stores.sink, stores.undo, stores.backups))
+        if how["execute"] and done is not None:
+            receipt = receipt_of(done)
+        elif how["execute"]:
+            with progress_bar(plan.kind) as on_step:
+                receipt = apply(
+                    plan,
+                    stores.for_plan(plan, self.opener),
+                    by=user_and_host(),
+                    query_is_stopped=how["query_is_stopped"],
+                    quiet_s=how["quiet_s"],
+                    break_lock=how["break_lock"],
+                    on_step=on_step,
+                    tell=tell_user,
+                    accept_sink=how["accept_sink"],
+                    approved_by=how["approved_by"] or "",
+                )
+        report_change(plan, receipt, done=done, as_json=how["as_json"], plan_out=how["plan_out"], more=more)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import click
 
-from airflow_provider_ckpt.changes.repair.make import make_repair
-from airflow_provider_ckpt.changes.repair.request import RepairRequest
-from airflow_provider_ckpt.cli.changes.asking import Change, changing
-from airflow_provider_ckpt.cli.changes.in_place import acting
+from airflow_provider_ckpt.changes.repair.make import RepairRequest
+from airflow_provider_ckpt.cli.changes.asking import changing
+from airflow_provider_ckpt.cli.changes.in_place import Change, acting
 from airflow_provider_ckpt.cli.options import command, directories
 
 
@@ -17,7 +16,7 @@ from airflow_provider_ckpt.cli.options import command, directories
     "ckpt repair s3://lake/checkpoints/orders --sink file:s3://lake/orders --empty 4 --plan-out repair.json",
 )
 @click.argument("location", shell_complete=directories)
-@changing("repair", RepairRequest)
+@changing(RepairRequest)
 @acting
 def repair(change: Change, asked: RepairRequest) -> None:
     """Complete the log of a file sink, _spark_metadata, in place. ckpt undo takes it back.
@@ -25,11 +24,4 @@ def repair(change: Change, asked: RepairRequest) -> None:
     A missing entry gets the data files that are proven to be those of its batch. Where that is not proven, the plan
     says so, or the batch has to be decided about with --adopt or --empty.
     """
-    if asked.sink is None:
-        raise click.UsageError("give the sink whose log is to be completed: --sink file:URI; or --plan FILE")
-    try:
-        decisions = asked.decisions()
-    except ValueError as error:
-        raise click.UsageError(str(error)) from None
-    stores = change.stores(sink=asked.sink, backups=asked.copy)
-    change.carry_out(make_repair(stores, asked.sink, decisions), stores)
+    change.make(asked)

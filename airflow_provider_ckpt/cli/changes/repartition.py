@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import click
 
-from airflow_provider_ckpt.changes.repartition.make import make_repartition
-from airflow_provider_ckpt.changes.repartition.request import RepartitionRequest
-from airflow_provider_ckpt.cli.changes.asking import Change, changing
-from airflow_provider_ckpt.cli.changes.in_place import acting
+from airflow_provider_ckpt.changes.repartition.make import RepartitionRequest
+from airflow_provider_ckpt.cli.changes.asking import changing
+from airflow_provider_ckpt.cli.changes.in_place import Change, acting
 from airflow_provider_ckpt.cli.options import DURATIONS, command, directories
 
 
@@ -18,7 +17,7 @@ from airflow_provider_ckpt.cli.options import DURATIONS, command, directories
     also=DURATIONS,
 )
 @click.argument("location", shell_complete=directories)
-@changing("repartition", RepartitionRequest, places=lambda asked: {"spark_confs": asked.confs})
+@changing(RepartitionRequest)
 @acting
 def repartition(change: Change, asked: RepartitionRequest) -> None:
     """Give the state another number of partitions, through Spark itself (4.2 or later). ckpt undo takes it back.
@@ -26,7 +25,4 @@ def repartition(change: Change, asked: RepartitionRequest) -> None:
     Needs PySpark and Java where it is executed, and a query that is stopped. After an
     interruption, run the same command again to finish.
     """
-    if asked.partitions is None:
-        raise click.UsageError("give --partitions N, or --plan FILE")
-    stores = change.stores(sink=asked.sink, spark_confs=asked.confs)
-    change.carry_out(make_repartition(stores, asked.partitions, sink=asked.sink), stores)
+    change.make(asked)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import click
 
-from airflow_provider_ckpt.changes.salvage.make import make_salvage_with_report
-from airflow_provider_ckpt.changes.salvage.request import SalvageRequest
-from airflow_provider_ckpt.cli.changes.asking import Change, changing, require_sink_to_trim
-from airflow_provider_ckpt.cli.changes.in_place import acting
+from airflow_provider_ckpt.changes.salvage.make import SalvageRequest
+from airflow_provider_ckpt.cli.changes.asking import changing, require_sink_to_trim
+from airflow_provider_ckpt.cli.changes.in_place import Change, acting
 from airflow_provider_ckpt.cli.options import command, directories
 
 
@@ -16,7 +15,7 @@ from airflow_provider_ckpt.cli.options import command, directories
     "ckpt salvage s3://lake/checkpoints/orders --backup-root s3://lake/backups --plan-out salvage.json",
 )
 @click.argument("location", shell_complete=directories)
-@changing("salvage", SalvageRequest, after={"trim_sink_log": (acting,)}, more={"salvage": None})
+@changing(SalvageRequest, after={"trim_sink_log": (acting,)}, more={"salvage": None})
 def salvage(change: Change, asked: SalvageRequest) -> None:
     """Save the newest batch that can be saved of a torn or damaged checkpoint, in place. ckpt undo takes it back.
 
@@ -24,8 +23,6 @@ def salvage(change: Change, asked: SalvageRequest) -> None:
     files of a backup. It says what is given up, and why.
     """
     require_sink_to_trim(asked)
-    stores = change.stores(sink=asked.sink, backups=asked.backup_root)
-    plan, report = make_salvage_with_report(
-        stores, trim_sink_log=asked.trim_sink_log, sink=asked.sink, trigger=asked.trigger
-    )
+    stores = change.stores(asked)
+    plan, report = asked.with_report(stores)
     change.carry_out(plan, stores, more={"salvage": report and report.to_dict()})

@@ -6,12 +6,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from airflow_provider_ckpt.change.plan.plan import Plan
-from airflow_provider_ckpt.changes.sources.make import make_source_change
+from airflow_provider_ckpt.changes.sources.make import SourcesRequest
 from airflow_provider_ckpt.changes.sources.read_sources import Sources, read_sources
-from airflow_provider_ckpt.changes.sources.request import SourcesRequest
-from airflow_provider_ckpt.cli.changes.asking import Change, changing, options_said
-from airflow_provider_ckpt.cli.changes.in_place import acting
+from airflow_provider_ckpt.cli.changes.asking import changing, options_said
+from airflow_provider_ckpt.cli.changes.in_place import Change, acting
 from airflow_provider_ckpt.cli.options import DURATIONS, command, directories
 from airflow_provider_ckpt.cli.render import print_json, print_tables, say
 from airflow_provider_ckpt.documents import FORMAT_VERSION
@@ -32,7 +30,7 @@ _SHORT = 60
     also=DURATIONS,
 )
 @click.argument("location", shell_complete=directories)
-@changing("sources", SourcesRequest)
+@changing(SourcesRequest)
 @acting
 def sources(change: Change, asked: SourcesRequest) -> None:
     """Show the sources of a query; with --as, set what each source of the next query continues. ckpt undo takes it
@@ -48,17 +46,7 @@ def sources(change: Change, asked: SourcesRequest) -> None:
             raise click.UsageError(f"{given[0]} needs --as NEW=OLD for every source of the next query, or --plan FILE")
         _show(read_sources(change.opener(change.location)), as_json=change.how["as_json"])
         return
-    try:
-        said = asked.change()
-    except ValueError as error:
-        raise click.UsageError(str(error)) from None
-    stores = change.stores(sink=asked.sink)
-
-    def make(fenced: bool) -> Plan:
-        return make_source_change(stores, said, sink=asked.sink, trigger=asked.trigger, fenced=fenced)
-
-    plan, _ = change.behind(asked, make, stores)
-    change.carry_out(plan, stores)
+    change.make(asked)
 
 
 def _show(found: Sources, *, as_json: bool) -> None:

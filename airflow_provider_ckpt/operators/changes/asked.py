@@ -9,7 +9,7 @@ from airflow_provider_ckpt.change.option import Field, fields_of
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.hooks.checkpoint import duration_ms_of
-from airflow_provider_ckpt.operators.base import is_nothing, plain, texts_by_text, texts_of
+from airflow_provider_ckpt.operators.base import is_nothing, plain, text_of, texts_by_text, texts_of
 from airflow_provider_ckpt.query.sink import Sink, parse_sink
 from airflow_provider_ckpt.query.source import Source, parse_by_id, parse_item, require_asked
 from airflow_provider_ckpt.times import parse_time_ms
@@ -49,6 +49,19 @@ def require_request_flags(task: Any, request: type) -> None:
             read_flag(name, getattr(task, name))
 
 
+def _names(name: str, value: Any) -> tuple[str, ...]:
+    """Names, of which a template may have made numbers: one, a list, or pairs. Raises CheckpointError."""
+    given = plain(name, value)
+    if is_nothing(given):
+        return ()
+    if isinstance(given, Mapping):
+        return tuple("=".join(_names(name, list(pair))) for pair in given.items())
+    items = list(given) if isinstance(given, list | tuple) else [given]
+    if all(isinstance(item, str | int) and not isinstance(item, bool) and item != "" for item in items):
+        return tuple(map(str, items))
+    raise CheckpointError(f"{name} must be names or numbers, one or a list, not {value!r:.60}")
+
+
 def _read(name: str, field: Field, value: Any) -> Any:
     """An argument as the field of a request. Raises CheckpointError."""
     means = field.opt.means
@@ -56,7 +69,14 @@ def _read(name: str, field: Field, value: Any) -> Any:
         return read_flag(name, value)
     if field.opt.many and means in ("text", "place"):
         return texts_of(name, value)
-    return field.default if is_nothing(value) else _READERS.get(means, _as_it_is)(name, value)
+    if means == "name":
+        return _names(name, value) if field.opt.many else text_of(value) or None
+    if is_nothing(value):
+        return field.default
+    read, least = _READERS.get(means, _as_it_is)(name, value), field.opt.least
+    if least is not None and isinstance(read, int) and read < least:
+        raise CheckpointError(f"{name} must be at least {least}, not {value!r:.60}")
+    return read
 
 
 def read_flag(name: str, value: Any) -> bool:

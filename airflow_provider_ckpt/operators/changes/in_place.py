@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -12,6 +12,8 @@ from airflow.providers.common.compat.sdk import AirflowException
 
 from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.ask_word import ask_word
+from airflow_provider_ckpt.change.make_plan import Planner
+from airflow_provider_ckpt.change.open_sinks import sink_of
 from airflow_provider_ckpt.change.option import WAIT_S
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan.acceptance import require_newer
@@ -22,6 +24,7 @@ from airflow_provider_ckpt.change.record.find_done import find_done, receipt_of
 from airflow_provider_ckpt.change.record.journal import Record
 from airflow_provider_ckpt.changes.fence.put_first import plan_behind
 from airflow_provider_ckpt.errors import CheckpointError, PlanError
+from airflow_provider_ckpt.fleet.find_readers import with_readers
 from airflow_provider_ckpt.hooks.checkpoint import airflow_errors, duration_ms_of, require_flags
 from airflow_provider_ckpt.lineage.datasets import Named, declared_sinks, declared_sources
 from airflow_provider_ckpt.operators.base import (
@@ -36,9 +39,8 @@ from airflow_provider_ckpt.operators.base import (
     word_of,
     words,
 )
-from airflow_provider_ckpt.query.sink import Sink, parse_sink
+from airflow_provider_ckpt.operators.changes.asked import asked_of, read_flag, rendered_fields, require_request_flags
 from airflow_provider_ckpt.report.tables import plan_tables
-from airflow_provider_ckpt.untrusted.fields import require_flag
 
 if TYPE_CHECKING:
     from airflow_provider_ckpt.documents.tasks import ChangeResultDocument
@@ -75,8 +77,8 @@ class CheckpointChangeOperator(CheckpointOperator):
         that is made now and does or requires anything else is refused, with what differs.
     """
 
-    #: What its plans are for.
-    kind: ClassVar[Kind]
+    #: What it asks for: its arguments are called as the fields.
+    request: ClassVar[type[Planner]]
     template_fields: Sequence[str] = (
         *CheckpointOperator.template_fields,
         "plan",
@@ -87,6 +89,11 @@ class CheckpointChangeOperator(CheckpointOperator):
         "undo_root",
         "expected_plan",
     )
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "request" in vars(cls):
+            cls.template_fields = rendered_fields(cls.request, CheckpointChangeOperator.template_fields)
 
     def __init__(
         self,
@@ -193,12 +200,40 @@ class CheckpointChangeOperator(CheckpointOperator):
         """The change that this very task has carried out before."""
         return find_done(stores, self.kind, by, self.asked)
 
-    @abstractmethod
     def planned(self) -> tuple[Plan, Stores]:
         """A plan made now, or one that was begun and interrupted; and where."""
+        asked = self.wanted()
+        stores = Stores.of(self.checkpoint, self.store, undo=self.undo_root, **asked.places)
+
+        def made(fenced: bool) -> Plan:
+            plan = replace(asked, fenced=fenced).plan(stores, self.store)
+            roots = getattr(asked, "downstream", ())
+            return with_readers(plan, stores, asked.said.sink or sink_of(plan), self.store, roots)
+
+        plan = self.planned_behind(made, stores, asked.said.trigger)
+        return plan, stores.for_plan(plan, self.store)
+
+    def wanted(self) -> Any:
+        """The request of this task. Raises CheckpointError for arguments that make no sense."""
+        asked = asked_of(self, self.request)
+        try:
+            asked.require_sense()
+        except ValueError as error:
+            raise CheckpointError(str(error)) from error
+        return asked
+
+    def planned_behind(self, make: Callable[[bool], Plan], stores: Stores, trigger: str | None) -> Plan:
+        """The plan that ``make`` makes, where no fence can be asked for."""
+        return make(False)
+
+    @property
+    def kind(self) -> Kind:
+        """What its plans are for."""
+        return self.request.kind
 
     def require_arguments(self) -> None:
         """Raise CheckpointError for arguments that make no sense, also where a plan is given."""
+        require_request_flags(self, self.request)
 
     def stores(self) -> Stores:
         """Where, for a plan that is given."""
@@ -235,12 +270,6 @@ class CheckpointChangeOperator(CheckpointOperator):
 
     # --- what is shared --------------------------------------------------------------------------------------------
 
-    def declared_sink(self) -> Sink | None:
-        """The sink, when one was declared. Raises CheckpointError, StoreError."""
-        if not isinstance(self.sink, str | None):
-            raise CheckpointError(f"sink must be a text, such as file:s3://lake/orders, not {self.sink!r:.60}")
-        return parse_sink(self.sink) if self.sink else None
-
     def _quiet_s(self) -> float | None:
         if self.quiet_period is None:
             return None
@@ -263,18 +292,9 @@ class CheckpointTrimmingOperator(CheckpointChangeOperator):
         super().__init__(**kwargs)
         self.trim_sink_log = trim_sink_log
 
-    def require_arguments(self) -> None:
-        """Raise CheckpointError for a flag that is none."""
-        super().require_arguments()
-        self.trims()
-
-    def trims(self) -> bool:
-        """True if the sink's log is trimmed; accepts a flag, or the text that a template has made of one."""
-        return require_flag("trim_sink_log", plain("trim_sink_log", self.trim_sink_log))
-
     def lineage_trims(self) -> bool:
         """True if the change trims the sink's log."""
-        return not self.plan_only and self.trims()
+        return not self.plan_only and read_flag("trim_sink_log", self.trim_sink_log)
 
 
 class CheckpointFencingOperator(CheckpointChangeOperator):

@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
-from typing import Any, ClassVar
+from typing import Any
 
-from airflow_provider_ckpt.change.places import Stores
-from airflow_provider_ckpt.change.plan.kinds import Kind
-from airflow_provider_ckpt.change.plan.plan import Plan
-from airflow_provider_ckpt.changes.reset.make_asked import reset_asked
-from airflow_provider_ckpt.changes.reset.request import ResetRequest
+from airflow_provider_ckpt.changes.reset.make import ResetRequest
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.hooks.kafka import kafka_config
 from airflow_provider_ckpt.operators.base import texts_of
 from airflow_provider_ckpt.operators.changes.asked import (
-    asked_of,
     read_source,
-    rendered_fields,
-    require_request_flags,
 )
-from airflow_provider_ckpt.operators.changes.in_place import CheckpointChangeOperator, CheckpointFencingOperator
+from airflow_provider_ckpt.operators.changes.in_place import CheckpointFencingOperator
 from airflow_provider_ckpt.sources.kafka.strategies import parse_scope
 from airflow_provider_ckpt.sources.open_end import Access
-from airflow_provider_ckpt.sources.resolve_goal import resolve_aim
 
 
 class CheckpointResetOffsetsOperator(CheckpointFencingOperator):
@@ -55,10 +48,9 @@ class CheckpointResetOffsetsOperator(CheckpointFencingOperator):
     :param state_will_see_rows_again: True states that the state of the query may count again what is read again.
     """
 
-    kind: ClassVar[Kind] = "reset"
+    request = ResetRequest
     does = "reset-offsets"
     has_done = "The offsets were reset of"
-    template_fields: Sequence[str] = rendered_fields(ResetRequest, CheckpointChangeOperator.template_fields)
 
     def __init__(
         self,
@@ -101,11 +93,6 @@ class CheckpointResetOffsetsOperator(CheckpointFencingOperator):
         self.trigger = trigger
         self.state_will_see_rows_again = state_will_see_rows_again
 
-    def require_arguments(self) -> None:
-        """Raise CheckpointError for a flag that is none."""
-        super().require_arguments()
-        require_request_flags(self, ResetRequest)
-
     def lineage_sources(self) -> Any:
         """The sources of the query, for its lineage."""
         try:
@@ -115,15 +102,7 @@ class CheckpointResetOffsetsOperator(CheckpointFencingOperator):
             return None
         return {source.id or "": f"{source.type}:{source.location}{f'/{topics}' if source.type == 'kafka' else ''}"}
 
-    def planned(self) -> tuple[Plan, Stores]:
-        """A plan made now, or that of a reset that was interrupted."""
-        source = read_source("source", self.source)
-        asked = asked_of(self, ResetRequest, source=source)
-        try:
-            goal, scope = asked.goal(), asked.scope()
-        except ValueError as error:
-            raise CheckpointError(str(error)) from error
-        stores = Stores.of(self.checkpoint, self.store, sink=asked.sink, undo=self.undo_root)
-        access = Access(self.store, stores.checkpoint, kafka_config(asked.kafka_conn_id))
-        make = reset_asked(asked, stores, resolve_aim(source, goal, scope, access), self.asks_anew)
-        return self.planned_behind(make, stores, asked.trigger), stores
+    def wanted(self) -> Any:
+        """The request, with where it goes to. Raises CheckpointError."""
+        access = Access(self.store, self.store(self.checkpoint), kafka_config(self.kafka_conn_id))
+        return replace(super().wanted().aimed(access), asks_anew=self.asks_anew)

@@ -3,18 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
-from airflow_provider_ckpt.change.places import Stores
-from airflow_provider_ckpt.change.plan.kinds import Kind
-from airflow_provider_ckpt.change.plan.plan import Plan
-from airflow_provider_ckpt.changes.rollback.make_asked import make_rollback_asked
-from airflow_provider_ckpt.changes.rollback.request import RollbackRequest
-from airflow_provider_ckpt.errors import CheckpointError
-from airflow_provider_ckpt.fleet.find_readers import with_readers
-from airflow_provider_ckpt.operators.changes.asked import asked_of, rendered_fields
+from airflow_provider_ckpt.changes.rollback.make import RollbackRequest
 from airflow_provider_ckpt.operators.changes.in_place import (
-    CheckpointChangeOperator,
     CheckpointFencingOperator,
     CheckpointTrimmingOperator,
 )
@@ -42,10 +34,9 @@ class CheckpointRollbackOperator(CheckpointTrimmingOperator, CheckpointFencingOp
     :param backup_root: Where to search for an older batch when the checkpoint holds none any more.
     """
 
-    kind: ClassVar[Kind] = "rollback"
+    request = RollbackRequest
     does = "rollback"
     has_done = "A rollback was carried out of"
-    template_fields: Sequence[str] = rendered_fields(RollbackRequest, CheckpointChangeOperator.template_fields)
 
     def __init__(
         self,
@@ -73,20 +64,3 @@ class CheckpointRollbackOperator(CheckpointTrimmingOperator, CheckpointFencingOp
         self.trigger = trigger
         self.downstream = downstream
         self.backup_root = backup_root
-
-    def planned(self) -> tuple[Plan, Stores]:
-        """A plan made now, or one that was begun and interrupted."""
-        as_written = {name: getattr(self, name) for name in ("to_batch", "to_timestamp", "to_watermark", "to_offsets")}
-        asked = asked_of(self, RollbackRequest, **as_written)
-        try:
-            target = asked.target()
-        except ValueError as error:
-            raise CheckpointError(str(error)) from error
-        backups = asked.backups_of(target)
-        stores = Stores.of(self.checkpoint, self.store, sink=asked.sink, undo=self.undo_root, backups=backups)
-
-        def make(fenced: bool) -> Plan:
-            plan = make_rollback_asked(asked, target, stores, fenced=fenced)
-            return with_readers(plan, stores, asked.sink, self.store, asked.downstream)
-
-        return self.planned_behind(make, stores, asked.trigger), stores

@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
-from airflow_provider_ckpt.change.open_sinks import sink_of
 from airflow_provider_ckpt.change.places import Stores
-from airflow_provider_ckpt.change.plan.kinds import Kind
-from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.change.record.find_done import find_undo_of
 from airflow_provider_ckpt.change.record.journal import Record
-from airflow_provider_ckpt.change.undo.make import make_undo
-from airflow_provider_ckpt.change.undo.request import UndoRequest
-from airflow_provider_ckpt.fleet.find_readers import with_readers
+from airflow_provider_ckpt.change.undo.make import UndoRequest
 from airflow_provider_ckpt.operators.base import text_of
-from airflow_provider_ckpt.operators.changes.asked import asked_of, rendered_fields
 from airflow_provider_ckpt.operators.changes.in_place import CheckpointChangeOperator
 
 
@@ -33,10 +27,9 @@ class CheckpointUndoOperator(CheckpointChangeOperator):
         in the directory of this one: one location or several.
     """
 
-    kind: ClassVar[Kind] = "undo"
+    request = UndoRequest
     does = "undo"
     has_done = "A change was undone of"
-    template_fields: Sequence[str] = rendered_fields(UndoRequest, CheckpointChangeOperator.template_fields)
 
     def __init__(
         self,
@@ -55,11 +48,3 @@ class CheckpointUndoOperator(CheckpointChangeOperator):
         """The undo that this task has carried out before, or whoever has undone what it names."""
         wanted = text_of(self.undoes)
         return (find_undo_of(wanted, stores) if wanted else None) or super().done(stores, by)
-
-    def planned(self) -> tuple[Plan, Stores]:
-        """A plan made now, or one that was begun and interrupted."""
-        asked = asked_of(self, UndoRequest, undoes=text_of(self.undoes) or None)
-        stores = Stores.of(self.checkpoint, self.store, sink=asked.sink, undo=self.undo_root)
-        plan = make_undo(stores, undoes=asked.undoes, sink=asked.sink, opened=self.store, trigger=asked.trigger)
-        plan = with_readers(plan, stores, asked.sink or sink_of(plan), self.store, asked.downstream)
-        return plan, stores.for_plan(plan, self.store)

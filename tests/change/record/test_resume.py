@@ -14,7 +14,7 @@ from airflow_provider_ckpt.change.undo.make import make_undo
 from airflow_provider_ckpt.changes.rollback.make import make_rollback
 from airflow_provider_ckpt.changes.salvage.make import make_salvage
 from airflow_provider_ckpt.changes.sources.make import make_source_change
-from airflow_provider_ckpt.changes.sources.request import parse_change
+from airflow_provider_ckpt.changes.sources.source_change import parse_change
 from airflow_provider_ckpt.errors import PlanError
 from airflow_provider_ckpt.query.sink import parse_sink
 from airflow_provider_ckpt.report.tables import plan_tables

@@ -12,7 +12,7 @@ from airflow_provider_ckpt.backup.take import take_backup
 from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.make_plan import make_anew
 from airflow_provider_ckpt.changes.repair.decision import parse_decisions
-from airflow_provider_ckpt.changes.repair.make import Completing, make_repair
+from airflow_provider_ckpt.changes.repair.make import RepairRequest, make_repair
 from airflow_provider_ckpt.changes.restore.make import fork_id, make_restore
 from airflow_provider_ckpt.changes.restore.restore import restore
 from airflow_provider_ckpt.errors import PlanError
@@ -315,7 +315,7 @@ def test_entries_come_from_a_copy(table, tmp_path, gone):
     assert (plan.sink_effect, written(plan)) == ("exact", {name: before[name] for name in reversed(gone)})
     assert plan.source == str(copy)
     stores = table.stores.for_plan(plan, type(table.stores.checkpoint).open)
-    assert make_anew(Completing.of(plan, stores), stores).actions == plan.actions
+    assert make_anew(RepairRequest.of(plan, stores), stores).actions == plan.actions
 
 
 @pytest.mark.parametrize(

@@ -255,7 +255,7 @@ def test_what_was_begun_is_known_by_what_was_asked_and_not_by_its_words(tmp_path
 
 
 def test_what_an_earlier_version_has_begun_is_known_by_its_first_note(tmp_path, monkeypatch):
-    monkeypatch.setattr("airflow_provider_ckpt.changes.reset.make.Reset.digest", "")
+    monkeypatch.setattr("airflow_provider_ckpt.changes.reset.make.ResetRequest.digest", "")
     query = begun(tmp_path)
     monkeypatch.undo()
     (was,) = history(query.store)

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from airflow_provider_ckpt.change.option import fields_of, goal_names
-from airflow_provider_ckpt.changes.reset.request import ResetRequest
+from airflow_provider_ckpt.change.places import Stores
+from airflow_provider_ckpt.changes.reset.make import ResetRequest, make_reset
+from airflow_provider_ckpt.query.sink import parse_sink
+from airflow_provider_ckpt.query.source import parse_item
 from airflow_provider_ckpt.sources.goal import SkipSnapshot, SkipVersion, ToSnapshot, ToVersion, parse_goal
+from airflow_provider_ckpt.sources.kafka.resolve_goal import KafkaAim
 from airflow_provider_ckpt.sources.kafka.strategies import (
     ByDuration,
     FromFile,
@@ -18,6 +24,8 @@ from airflow_provider_ckpt.sources.kafka.strategies import (
     ToOffsets,
     parse_scope,
 )
+from airflow_provider_ckpt.storage.store import Store
+from tests.changes.reset.kafka_query import KafkaQuery, broker_of
 
 GOALS = {
     "to_earliest": (True, ToEarliest()),
@@ -61,3 +69,14 @@ def test_what_is_moved_can_be_said():
 def test_the_form_has_every_goal():
     fields = fields_of(ResetRequest)
     assert [name for name in GOALS if fields[name].form is None] == []
+
+
+def test_a_plan_is_made_with_all_that_was_said(tmp_path):
+    query = KafkaQuery(Store.open(str(tmp_path / "orders")))
+    for batch_id in range(3):
+        query.commit(batch_id)
+    sink, stores = parse_sink("kafka"), Stores(query.store)
+    asked = ResetRequest(source=parse_item("0=kafka:h:9092"), shift_by=-5, sink=sink, trigger="availableNow")
+    aim = KafkaAim(broker_of(query), asked.goal(), asked.scope())
+    made, wanted = replace(asked, aim=aim).plan(stores), make_reset(stores, "0", aim, sink=sink)
+    assert (made.actions, made.effects, made.trigger) == (wanted.actions, wanted.effects, "availableNow")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from airflow_provider_ckpt.change.option import goal_names
+from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.changes.rollback.goal import (
     BeforeDeploy,
     ToBackup,
@@ -14,9 +15,12 @@ from airflow_provider_ckpt.changes.rollback.goal import (
     ToWatermark,
     parse_target,
 )
-from airflow_provider_ckpt.changes.rollback.request import RollbackRequest
+from airflow_provider_ckpt.changes.rollback.make import RollbackRequest, make_rollback
+from airflow_provider_ckpt.query.sink import parse_sink
 from airflow_provider_ckpt.query.source import parse_by_id
 from airflow_provider_ckpt.restart.bookmark import Bookmark
+from airflow_provider_ckpt.storage.store import Store
+from tests.fake_query import FakeQuery
 
 BOOKMARK = Bookmark("c", "q", 3, 4, 5, {"0": "{}"})
 GOALS = {
@@ -42,5 +46,16 @@ def test_every_target_that_there_is_can_be_asked_for():
 
 
 def test_a_backup_names_the_root_of_its_own():
-    asked = RollbackRequest(to_backup="s3://b/ID", backup_root="s3://other")
-    assert (asked.backups_of(asked.target()), asked.backups_of(ToBatch(1))) == ("s3://b", "s3://other")
+    places = [RollbackRequest(backup_root="s3://other", **goal).places for goal in ({"to_backup": "s3://b/ID"}, {})]
+    assert [place["backups"] for place in places] == ["s3://b", "s3://other"]
+
+
+def test_a_plan_is_made_with_all_that_was_said(tmp_path):
+    query = FakeQuery(Store.open(str(tmp_path / "orders")))
+    for batch_id in range(4):
+        query.commit(batch_id)
+    sink, stores = parse_sink("kafka"), Stores(query.store)
+    asked = RollbackRequest(to_batch=1, sink=sink, sources=parse_by_id({"0": "file"}), trigger="availableNow")
+    made = asked.plan(stores)
+    wanted = make_rollback(stores, ToBatch(1), sink=sink, sources={"0": "file"}, trigger="availableNow")
+    assert (made.actions, made.effects, made.trigger) == (wanted.actions, wanted.effects, "availableNow")

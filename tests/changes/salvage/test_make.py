@@ -14,9 +14,9 @@ from airflow_provider_ckpt.change.make_plan import make_anew
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.undo.make import make_undo
 from airflow_provider_ckpt.changes.rollback.make import make_rollback
-from airflow_provider_ckpt.changes.salvage.make import Salvaging, make_salvage, make_salvage_with_report
+from airflow_provider_ckpt.changes.salvage.make import SalvageRequest, make_salvage
 from airflow_provider_ckpt.changes.sources.make import make_source_change
-from airflow_provider_ckpt.changes.sources.request import parse_change
+from airflow_provider_ckpt.changes.sources.source_change import parse_change
 from airflow_provider_ckpt.errors import BatchNotRestorableError, CheckpointClosedError
 from airflow_provider_ckpt.query.sink import Sink
 from airflow_provider_ckpt.storage.store import Store
@@ -264,7 +264,7 @@ def test_a_batch_that_only_a_backup_has_is_exchanged(backed_up):
             drop(path / directory / str(batch))
     drop(path / "state/0/0/8.delta")
     drop(path / "state/0/0/7.delta")
-    plan, report = make_salvage_with_report(stores_of(path, root), sink=KAFKA)
+    plan, report = SalvageRequest(sink=KAFKA).with_report(stores_of(path, root))
     assert (plan.kind, plan.batch_id) == ("salvage", 5)
     assert report is not None
     assert (report.backup_id, report.given_up, sorted(report.not_saved)) == (plan.backup_id, (6, 7), [6, 7])
@@ -294,12 +294,12 @@ def test_a_checkpoint_in_the_midst_of_another_change_is_refused(golden):
     drop(path / "state/0/0/8.delta")
     stores = stores_of(path)
     plan = make_salvage(stores)
-    assert make_anew(Salvaging.of(plan, stores), stores).actions == plan.actions
+    assert make_anew(SalvageRequest.of(plan, stores), stores).actions == plan.actions
     with pytest.raises(KeyboardInterrupt):
         apply(plan, stores, on_step=_stop, **WORD)
     with pytest.raises(CheckpointClosedError):
         make_rollback(stores, 5)
-    again, report = make_salvage_with_report(stores)
+    again, report = SalvageRequest().with_report(stores)
     assert (again.plan_id, report) == (plan.plan_id, None), "the same salvage is completed"
     apply(plan, stores, **WORD)
     assert make_salvage(stores).actions == ()

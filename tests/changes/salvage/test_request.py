@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from airflow_provider_ckpt.change.option import fields_of
-from airflow_provider_ckpt.changes.salvage.request import SalvageRequest
+from airflow_provider_ckpt.changes.salvage.make import SalvageRequest
 
 
 def test_each_field_is_an_option_of_that_name():

@@ -13,7 +13,7 @@ from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.record.journal import STAGED_OBJECTS, history
 from airflow_provider_ckpt.change.undo.make import make_undo
 from airflow_provider_ckpt.changes.sources.make import make_source_change
-from airflow_provider_ckpt.changes.sources.request import parse_change
+from airflow_provider_ckpt.changes.sources.source_change import parse_change
 from airflow_provider_ckpt.codec.offset_log import CLOSING
 from airflow_provider_ckpt.errors import PlanError, StalePlanError, StoreError
 from airflow_provider_ckpt.storage.store import Store

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_provider_ckpt.changes.sources.directories import leftovers, moves, to_sum
-from airflow_provider_ckpt.changes.sources.request import SourceChange, parse_change
+from airflow_provider_ckpt.changes.sources.source_change import SourceChange, parse_change
 from airflow_provider_ckpt.storage.stored_object import StoredObject
 
 FILES = {

@@ -13,7 +13,7 @@ from airflow_provider_ckpt.changes.sources.entries import (
     require_known,
     version_of,
 )
-from airflow_provider_ckpt.changes.sources.request import parse_change
+from airflow_provider_ckpt.changes.sources.source_change import parse_change
 from airflow_provider_ckpt.codec import offset_log
 from airflow_provider_ckpt.errors import PlanError
 from airflow_provider_ckpt.restart.sources import SOURCE_EVOLUTION

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from airflow_provider_ckpt.changes.sources.find_paths import require_movable
-from airflow_provider_ckpt.changes.sources.request import parse_change
+from airflow_provider_ckpt.changes.sources.source_change import parse_change
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.errors import PlanError
 from airflow_provider_ckpt.storage.store import Store

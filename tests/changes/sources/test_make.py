@@ -18,7 +18,7 @@ from airflow_provider_ckpt.change.record.journal import history
 from airflow_provider_ckpt.change.undo.make import make_undo
 from airflow_provider_ckpt.changes.fence.put_fence import put_fence
 from airflow_provider_ckpt.changes.sources.make import make_source_change
-from airflow_provider_ckpt.changes.sources.request import SourceChange, parse_change
+from airflow_provider_ckpt.changes.sources.source_change import SourceChange, parse_change
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.codec.offset_log import CLOSING
 from airflow_provider_ckpt.errors import CheckpointClosedError, CheckpointError, PlanError, StalePlanError

@@ -6,7 +6,7 @@ import pytest
 
 from airflow_provider_ckpt.changes.sources.directories import to_sum
 from airflow_provider_ckpt.changes.sources.plan import batches_read, entries_read, plan_change
-from airflow_provider_ckpt.changes.sources.request import parse_change
+from airflow_provider_ckpt.changes.sources.source_change import parse_change
 from airflow_provider_ckpt.changes.sources.state import Operators
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from tests.changes.sources.two_sources import COMMIT, COMMITTED, FIRST, FLYING, ONLY_FLYING, WATERMARK, entry, query

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_provider_ckpt.changes.sources.request import parse_change
 from airflow_provider_ckpt.changes.sources.sink_effect import effect_of
+from airflow_provider_ckpt.changes.sources.source_change import parse_change
 from airflow_provider_ckpt.checkpoint.sink_marker import SinkMarker
 from tests.changes.sources.two_sources import COMMITTED, FLYING, ONLY_FLYING
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_provider_ckpt.changes.sources.request import parse_change
+from airflow_provider_ckpt.changes.sources.source_change import parse_change
 from airflow_provider_ckpt.changes.sources.state import STATELESS, Operators, require_kept_state
 from airflow_provider_ckpt.errors import PlanError
 

@@ -7,14 +7,15 @@ from typing import Any
 
 import pytest
 
-from airflow_provider_ckpt.changes.reset.request import ResetRequest
+from airflow_provider_ckpt.change.option import fields_of
+from airflow_provider_ckpt.changes.reset.make import ResetRequest
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.operators.changes.asked import asked_of, rendered_fields, require_request_flags
 from airflow_provider_ckpt.query.sink import parse_sink
 from airflow_provider_ckpt.query.source import parse_item
 
 pytestmark = pytest.mark.airflow
-NOTHING = dict.fromkeys(ResetRequest.__dataclass_fields__) | {"wait_for_batch": "1m"}
+NOTHING = dict.fromkeys(fields_of(ResetRequest)) | {"wait_for_batch": "1m"}
 FLAGS = dict.fromkeys(("to_earliest", "to_latest", "to_current", "state_will_see_rows_again", "fence"), False)
 
 
@@ -61,4 +62,4 @@ def test_a_flag_is_held_where_nothing_is_planned():
 def test_templates_render_what_says_what_to_do():
     fields = rendered_fields(ResetRequest, ("checkpoint", "sink"))
     assert fields[:2] == ("checkpoint", "sink") and len(fields) == len({*fields})
-    assert {*ResetRequest.__dataclass_fields__} - {*fields} == {"fence", "wait_for_batch"}
+    assert {*fields_of(ResetRequest)} - {*fields} == {"fence", "wait_for_batch"}

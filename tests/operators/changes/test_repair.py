@@ -47,13 +47,13 @@ def test_a_batch_is_decided_about_in_every_form(home, empty):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ({}, "sink must be the file sink"),
+        ({}, "give the sink whose log is to be completed"),
         ({"sink": "kafka"}, "has no log that ckpt can repair"),
-        ({"empty": {"a": 1}}, "empty must be batch ids"),
-        ({"adopt": True}, "adopt must be batch ids"),
+        ({"empty": {"a": 1}}, "'a=1' is no batch"),
+        ({"adopt": True}, "adopt must be names or numbers"),
         ({"adopt": 21, "empty": 21}, "both adopted and empty"),
-        ({"compact_interval": 0}, "compact_interval must be a whole number of batches"),
-        ({"compact_interval": "often"}, "compact_interval must be a whole number of batches"),
+        ({"compact_interval": 0}, "compact_interval must be at least 1"),
+        ({"compact_interval": "often"}, "compact_interval must be a whole number"),
     ],
     ids=str,
 )

@@ -94,7 +94,7 @@ def test_the_plan_is_shown_approved_and_carried_out(query):
 REFUSED = {
     "no goal": ({}, "give exactly one of"),
     "two goals": ({"to_earliest": True, "shift_by": 1}, "given: to_earliest and shift_by"),
-    "no source": ({"source": None, "to_earliest": True}, "source must be ID=TYPE:PLACE"),
+    "no source": ({"source": None, "to_earliest": True}, "give --source ID=TYPE:PLACE .in a DAG: source."),
     "a flag that is none": ({"to_earliest": "soon"}, "to_earliest must be True or False"),
     "a shift that is none": ({"shift_by": "many"}, "shift_by must be a whole number"),
     "a time that is none": ({"to_datetime": "soon"}, "is not a time"),

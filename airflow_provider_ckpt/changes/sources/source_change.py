@@ -1,4 +1,4 @@
-"""Request for the sources of the next query: the source of the checkpoint that each of them continues."""
+"""The sources of the next query: the source of the checkpoint that each of them continues."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Any
 
-from airflow_provider_ckpt.change.option import WAIT_S, FenceFirst, Opt, SinkOf, TriggerOf, WaitForBatch
 from airflow_provider_ckpt.untrusted.bounded_json import parse_json
 
 #: What is said of a source that begins at its start.
@@ -68,40 +67,6 @@ class SourceChange:
         parts += [f"source {old} is dropped" for old in self.dropped]
         text = ", ".join(parts)
         return f"{text[0].upper()}{text[1:]}."
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SourcesRequest:
-    """What a person can ask of a change of sources."""
-
-    continued: Annotated[
-        tuple[str, ...],
-        Opt(
-            "--as NEW=OLD|new",
-            "Source NEW of the next query continues source OLD of the checkpoint, or begins at its start (new). A "
-            "source is its position, such as 0, or its name. Give every source of the next query.",
-        ),
-    ] = ()
-    dropped: Annotated[
-        tuple[str, ...],
-        Opt("--drop OLD", "No source of the next query continues source OLD. Can be given more than once."),
-    ] = ()
-    operators: Annotated[
-        tuple[str, ...],
-        Opt(
-            "--operator NAME",
-            "Stateful operator of the next query, such as stateStoreSave. Give all of them, in Spark's order. A query "
-            "with several of them, or with a join, needs it.",
-        ),
-    ] = ()
-    sink: SinkOf = None
-    trigger: TriggerOf = None
-    fence: FenceFirst = False
-    wait_for_batch: WaitForBatch = WAIT_S
-
-    def change(self) -> SourceChange:
-        """What was said of the sources. Raises ValueError."""
-        return parse_change(self.continued, self.dropped, self.operators or None)
 
 
 def is_position(source_id: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_provider_ckpt.changes.sources.request import SourceChange, change_of_key, is_position, parse_change
+from airflow_provider_ckpt.changes.sources.source_change import SourceChange, change_of_key, is_position, parse_change
 
 
 def test_positions_are_in_order_and_names_are_sorted():
