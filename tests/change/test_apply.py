@@ -21,7 +21,7 @@ from tests.walks import MOST, given
 def way_of(plan: Plan, stores: Stores) -> list[str]:
     """The functions that get a plan while it is carried out, without its own properties: they are the plan itself."""
     way = given(plan, lambda: apply(plan, stores, **STOPPED))
-    return [name for name in way if not name.startswith(f"change.plan.{Plan.__name__}.")]
+    return [name for name in way if not name.startswith(f"change.plan.plan.{Plan.__name__}.")]
 
 
 def test_the_way_of_a_plan_through_apply_is_short(stores):
