@@ -11,7 +11,6 @@ from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.errors import MalformedEntryError, PlanError
 from airflow_provider_ckpt.query.source import Source
 from airflow_provider_ckpt.sources.goal import OF_DELTA, OF_ICEBERG, Goal, goal_key
-from airflow_provider_ckpt.sources.kafka import ask
 from airflow_provider_ckpt.sources.kafka.ask import KafkaBroker, read_extent
 from airflow_provider_ckpt.sources.kafka.extent import Extent, Partition, offsets_of, to_json
 from airflow_provider_ckpt.sources.kafka.kafka_csv import write_csv
@@ -38,7 +37,7 @@ def aim_of(declared: Source, goal: Goal, scope: Scope, access: Access) -> KafkaA
     """Where a Kafka source is to go; None for a goal in a table."""
     if isinstance(goal, OF_DELTA + OF_ICEBERG):
         return None
-    return KafkaAim(ask.KafkaBroker(declared.location, access.kafka_config), goal, scope)
+    return KafkaAim(KafkaBroker(declared.location, access.kafka_config), goal, scope)
 
 
 @dataclass(frozen=True, slots=True)
