@@ -15,7 +15,6 @@ from airflow_provider_ckpt.change.ask_word import Word, ask_word
 from airflow_provider_ckpt.change.executor import InPlace, executor_of
 from airflow_provider_ckpt.change.guard import Guard, Tell, require_quiet, silent
 from airflow_provider_ckpt.change.lock import Held, locked
-from airflow_provider_ckpt.change.open_sinks import sink_of
 from airflow_provider_ckpt.change.places import Stores, require_own_place
 from airflow_provider_ckpt.change.plan.acceptance import require_accepted, require_names
 from airflow_provider_ckpt.change.plan.actions import Action
@@ -162,7 +161,7 @@ def _carry_out(executor: InPlace, run: _Run, lock: Held) -> Receipt:
         )
         _prepare(executor, todo, guard, resuming=resuming)
         if not resuming:  # and so was judged by this run: the sink fits
-            remember(stores.checkpoint, facts.query_id, [(sink_of(plan), stores.sink)], run.approved_by or run.by)
+            remember(stores.checkpoint, facts.query_id, [(plan.declared_sink, stores.sink)], run.approved_by or run.by)
         _take_steps(executor, todo, guard, run.on_step)
     executor.judge_outcome()
     receipt = Receipt.of(plan, len(todo), record.location, started_ms, now_ms())

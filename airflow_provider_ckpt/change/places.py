@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from shlex import quote
 
-from airflow_provider_ckpt.change.open_sinks import open_sink, sink_of
+from airflow_provider_ckpt.change.open_sinks import open_sink
 from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.change.record import journal
 from airflow_provider_ckpt.errors import PlanError
@@ -64,7 +64,7 @@ class Stores:
 
     def for_plan(self, plan: Plan, open_store: Callable[[str], Store]) -> Stores:
         """The same places, with the sink and the backups that a plan names where none were given."""
-        sink = self.sink or open_sink(sink_of(plan), open_store)
+        sink = self.sink or open_sink(plan.declared_sink, open_store)
         named = plan.rules.takes_from_backups and plan.source and self.backups is None
         return replace(self, sink=sink, backups=open_store(plan.source) if named else self.backups)
 

@@ -12,7 +12,7 @@ from airflow_provider_ckpt.backup.patience import COMMIT_WAIT_S
 from airflow_provider_ckpt.backup.retention import date_warnings
 from airflow_provider_ckpt.backup.take import BackupPlan, plan_of_backup, take_backup
 from airflow_provider_ckpt.backup.verify import verify_backup
-from airflow_provider_ckpt.change.open_sinks import open_sinks, sinks_of
+from airflow_provider_ckpt.change.open_sinks import open_sinks
 from airflow_provider_ckpt.change.places import Stores, require_own_place
 from airflow_provider_ckpt.changes.restore import rehearse as rehearse_module
 from airflow_provider_ckpt.changes.restore import restore as restore_module
@@ -280,7 +280,7 @@ def restore(
     if plan_file:
         plan = read_plan(plan_file, "restore")
         require_own_place(plan, Stores(target))
-        opened = open_sinks(sinks_of(plan), opening(storage_options))
+        opened = open_sinks(plan.declared_sinks, opening(storage_options))
     else:
         opened = open_sinks(asked.sinks, opening(storage_options))
         found = find_backup(source, LATEST if backup_id is None else backup_id, asked.query_id)

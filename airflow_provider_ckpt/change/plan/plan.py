@@ -28,6 +28,7 @@ from airflow_provider_ckpt.change.plan.requirements import (
 )
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.errors import PlanError
+from airflow_provider_ckpt.query.sink import NOT_DECLARED, Sink, parse_sink
 from airflow_provider_ckpt.query.trigger import TRIGGERS
 from airflow_provider_ckpt.sinks.effects import EFFECTS, Effect, SinkEffect
 from airflow_provider_ckpt.untrusted.bounded_json import parse_with_list
@@ -130,6 +131,18 @@ class Plan:
         """True if the offset entry of a batch is removed, and no other one comes in its place."""
         name = layout.offset_entry(batch_id)
         return name in self.deletes() and name not in self.writes()
+
+    @property
+    def declared_sinks(self) -> tuple[Sink, ...]:
+        """The sinks that were declared when it was made."""
+        return tuple(parse_sink(item.sink) for item in self.effects if item.sink != NOT_DECLARED)
+
+    @property
+    def declared_sink(self) -> Sink:
+        """The sink that was declared when a rollback or its undo was planned; of no kind when none was."""
+        if declared := self.declared_sinks:
+            return declared[0]
+        return Sink("file", self.sink) if self.sink else Sink("")
 
     @property
     def sink_effects(self) -> tuple[Effect, ...]:

@@ -11,7 +11,6 @@ from airflow_provider_ckpt.change import stage
 from airflow_provider_ckpt.change.fit_sink import require_fit
 from airflow_provider_ckpt.change.judge_start import judge_start
 from airflow_provider_ckpt.change.make_plan import Planner, Seen, find_begun, make_anew
-from airflow_provider_ckpt.change.open_sinks import sink_of
 from airflow_provider_ckpt.change.option import Downstream, Opt, TriggerOf
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan.actions import Copy, Replace
@@ -106,7 +105,7 @@ class UndoRequest(Planner):
                 location=plan.location,
                 hint="Nothing was done. Make a new plan.",
             )
-        return cls(record=record, sink=sink_of(plan), trigger=plan.trigger)
+        return cls(record=record, sink=plan.declared_sink, trigger=plan.trigger)
 
     def plan(self, stores: Stores, opener: Callable[[str], Store] | None = None) -> Plan:
         """As :func:`make_undo`; of a named change that is undone already, that undo."""
@@ -125,7 +124,7 @@ class UndoRequest(Planner):
         asked = replace(self, record=record)
         if (begun := find_begun(asked, stores)) is not None:
             return begun
-        declared = self.sink or sink_of(done)
+        declared = self.sink or done.declared_sink
         if not declared.kind and stores.sink is not None:
             declared = Sink("file", stores.sink.location)
         if stores.sink is None and declared.directory and opener is not None:

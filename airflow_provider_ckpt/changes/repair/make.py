@@ -10,7 +10,6 @@ from typing import Annotated, Any, ClassVar, Self
 from airflow_provider_ckpt.change.executor import InPlace
 from airflow_provider_ckpt.change.fit_sink import last_written, require_fit
 from airflow_provider_ckpt.change.make_plan import Planner, Seen, observe_whole
-from airflow_provider_ckpt.change.open_sinks import sink_of
 from airflow_provider_ckpt.change.option import Opt
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan.kinds import Kind
@@ -127,7 +126,7 @@ class RepairRequest(Planner):
     @classmethod
     def of(cls, plan: Plan, stores: Stores) -> Self:
         """The repair with the same decisions."""
-        return cls(sink=sink_of(plan), decided=decisions_of(plan.asked))
+        return cls(sink=plan.declared_sink, decided=decisions_of(plan.asked))
 
     def is_met_by(self, plan: Plan) -> bool:
         """The same decisions lead to the same log."""

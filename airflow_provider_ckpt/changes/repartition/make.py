@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Self
 
 from airflow_provider_ckpt.change.make_plan import Planner, Seen, refuse_unchangeable
-from airflow_provider_ckpt.change.open_sinks import sink_of
 from airflow_provider_ckpt.change.option import Opt
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan.kinds import Kind
@@ -89,7 +88,7 @@ class RepartitionRequest(Planner):
     @classmethod
     def of(cls, plan: Plan, stores: Stores) -> Self:
         """The repartition to the same number."""
-        return cls(partitions=plan.partitions or 0, sink=sink_of(plan))
+        return cls(partitions=plan.partitions or 0, sink=plan.declared_sink)
 
     def is_met_by(self, plan: Plan) -> bool:
         """The same number is the same end."""

@@ -15,7 +15,6 @@ from airflow_provider_ckpt.change.fence.find import required_fence
 from airflow_provider_ckpt.change.find_repeated import repeated_warnings
 from airflow_provider_ckpt.change.judge_start import judge_start
 from airflow_provider_ckpt.change.make_plan import Planner, Seen, observe_without_flight, refuse_unfinished
-from airflow_provider_ckpt.change.open_sinks import sink_of
 from airflow_provider_ckpt.change.option import (
     WAIT_S,
     FenceFirst,
@@ -296,7 +295,7 @@ class ResetRequest(Planner):
     @classmethod
     def of(cls, plan: Plan, stores: Stores) -> Self:
         """The offsets that a plan has."""
-        return cls(again=plan, sink=sink_of(plan), trigger=plan.trigger, fenced=plan.fence is not None)
+        return cls(again=plan, sink=plan.declared_sink, trigger=plan.trigger, fenced=plan.fence is not None)
 
     @property
     def source_id(self) -> str:

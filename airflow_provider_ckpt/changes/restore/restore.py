@@ -11,7 +11,7 @@ from airflow_provider_ckpt.backup.catalog import find_backup
 from airflow_provider_ckpt.backup.copier import copies_at_once
 from airflow_provider_ckpt.backup.verify import read_verified
 from airflow_provider_ckpt.change.new_place.write import Writer, what_is_written, write_new
-from airflow_provider_ckpt.change.open_sinks import Sinks, sinks_of
+from airflow_provider_ckpt.change.open_sinks import Sinks
 from airflow_provider_ckpt.change.plan.actions import Action, Copy, Create
 from airflow_provider_ckpt.change.plan.facts import Place
 from airflow_provider_ckpt.change.plan.plan import Plan
@@ -102,7 +102,7 @@ class _Writer(Writer):
             rewritten={name: self._with_paths_of_plan(name, entry) for name, entry in entries.items()},
             effects=effects_of_restore(
                 target,
-                self.sinks or [(sink, None) for sink in sinks_of(plan)],
+                self.sinks or [(sink, None) for sink in plan.declared_sinks],
                 backup,
                 fork=again_fork,
                 trigger=plan.trigger,

@@ -14,7 +14,6 @@ from airflow_provider_ckpt.change.executor import InPlace
 from airflow_provider_ckpt.change.fence.find import required_fence
 from airflow_provider_ckpt.change.find_repeated import repeated_warnings
 from airflow_provider_ckpt.change.make_plan import Planner, Seen, find_begun, make_anew, observe_whole
-from airflow_provider_ckpt.change.open_sinks import sink_of
 from airflow_provider_ckpt.change.option import (
     WAIT_S,
     Downstream,
@@ -250,7 +249,7 @@ class RollbackRequest(Planner):
             goal=ToBatch(plan.batch_id),
             batch_id=plan.batch_id,
             backup=backup,
-            sink=sink_of(plan),
+            sink=plan.declared_sink,
             trigger=plan.trigger,
             trim_sink_log=bool(plan.sink),
             fenced=plan.fence is not None,

@@ -11,7 +11,6 @@ from airflow_provider_ckpt.change.added_errors import require_no_worse
 from airflow_provider_ckpt.change.executor import InPlace
 from airflow_provider_ckpt.change.judge_start import judge_start
 from airflow_provider_ckpt.change.make_plan import Planner, Seen, find_begun, observe_whole, with_lock_warnings
-from airflow_provider_ckpt.change.open_sinks import sink_of
 from airflow_provider_ckpt.change.option import Opt, SinkOf, TriggerOf
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan.actions import Copy
@@ -103,7 +102,7 @@ class SalvageRequest(Planner):
         """The salvage with the same sink and backups."""
         if plan.backup_id is not None and stores.backups is None:
             raise PlanError(f"the root {plan.source} of the backup was not given to open.", location=plan.location)
-        return cls(sink=sink_of(plan), trigger=plan.trigger, trim_sink_log=bool(plan.sink))
+        return cls(sink=plan.declared_sink, trigger=plan.trigger, trim_sink_log=bool(plan.sink))
 
     def is_met_by(self, plan: Plan) -> bool:
         """Every salvage leads to the newest batch."""

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from airflow_provider_ckpt import codec
 from airflow_provider_ckpt.change.new_place.write import Writer, write_new
-from airflow_provider_ckpt.change.open_sinks import Sinks, sinks_of
+from airflow_provider_ckpt.change.open_sinks import Sinks
 from airflow_provider_ckpt.change.plan.actions import Action, Create
 from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.change.record.receipt import Receipt
@@ -72,8 +72,8 @@ class _Writer(Writer):
     def _require_unseen(self) -> None:
         """A query that still runs may have given the sink a batch that the new one will begin with."""
         plan = self.plan
-        markers = read_markers(self.sinks or [(sink, None) for sink in sinks_of(plan)])
-        if [name for name, _ in markers] != [sink.name for sink in sinks_of(plan)]:
+        markers = read_markers(self.sinks or [(sink, None) for sink in plan.declared_sinks])
+        if [name for name, _ in markers] != [sink.name for sink in plan.declared_sinks]:
             raise PlanError(
                 "the sinks that were given are not those of the plan.", location=plan.location, hint="Nothing was done."
             )

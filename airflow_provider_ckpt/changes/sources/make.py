@@ -15,7 +15,6 @@ from airflow_provider_ckpt.change.make_plan import (
     observe_without_flight,
     refuse_unfinished,
 )
-from airflow_provider_ckpt.change.open_sinks import sink_of
 from airflow_provider_ckpt.change.option import WAIT_S, FenceFirst, Opt, SinkOf, TriggerOf, WaitForBatch
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan.actions import Replace
@@ -123,7 +122,7 @@ class SourcesRequest(Planner):
             change = change_of_key(plan.asked)
         except ValueError as error:
             raise PlanError(f"not a plan: {error}.", location=plan.location) from None
-        return cls(decided=change, sink=sink_of(plan), trigger=plan.trigger, fenced=plan.fence is not None)
+        return cls(decided=change, sink=plan.declared_sink, trigger=plan.trigger, fenced=plan.fence is not None)
 
     def is_met_by(self, plan: Plan) -> bool:
         """The plan keeps what was asked for."""

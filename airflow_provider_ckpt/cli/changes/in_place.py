@@ -11,7 +11,6 @@ import click
 
 from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.make_plan import Planner
-from airflow_provider_ckpt.change.open_sinks import sink_of
 from airflow_provider_ckpt.change.option import WAIT_S, FieldError, fields_of
 from airflow_provider_ckpt.change.places import Stores, require_own_place
 from airflow_provider_ckpt.change.plan.fenced import idle_query_warning
@@ -95,7 +94,7 @@ class Change:
         def made(fenced: bool) -> Plan:
             plan = replace(asked, fenced=fenced).plan(stores, self.opener)
             roots = getattr(asked, "downstream", ())
-            return with_readers(plan, stores, asked.said.sink or sink_of(plan), self.opener, roots)
+            return with_readers(plan, stores, asked.said.sink or plan.declared_sink, self.opener, roots)
 
         if not getattr(asked, "fence", False):
             return made(False)

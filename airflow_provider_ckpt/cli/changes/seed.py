@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from airflow_provider_ckpt.change.open_sinks import open_sinks, sinks_of
+from airflow_provider_ckpt.change.open_sinks import open_sinks
 from airflow_provider_ckpt.change.places import Stores, require_own_place
 from airflow_provider_ckpt.changes.seed.make import Given, SeedRequest, make_seed, parse_positions, positions_of
 from airflow_provider_ckpt.changes.seed.write import write_seed
@@ -67,7 +67,7 @@ def seed(
         require_alone("--plan", given(values))
         plan = read_plan(plan_file, "seed")
         require_own_place(plan, Stores(target))
-        opened = open_sinks(sinks_of(plan), opening(storage_options))
+        opened = open_sinks(plan.declared_sinks, opening(storage_options))
     else:
         asked: SeedRequest = asked_of(SeedRequest, values)
         opened = open_sinks(asked.sinks, opening(storage_options))

@@ -13,7 +13,6 @@ from airflow.providers.common.compat.sdk import AirflowException
 from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.ask_word import ask_word
 from airflow_provider_ckpt.change.make_plan import Planner
-from airflow_provider_ckpt.change.open_sinks import sink_of
 from airflow_provider_ckpt.change.option import WAIT_S
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan.acceptance import require_newer
@@ -208,7 +207,7 @@ class CheckpointChangeOperator(CheckpointOperator):
         def made(fenced: bool) -> Plan:
             plan = replace(asked, fenced=fenced).plan(stores, self.store)
             roots = getattr(asked, "downstream", ())
-            return with_readers(plan, stores, asked.said.sink or sink_of(plan), self.store, roots)
+            return with_readers(plan, stores, asked.said.sink or plan.declared_sink, self.store, roots)
 
         plan = self.planned_behind(made, stores, asked.said.trigger)
         return plan, stores.for_plan(plan, self.store)

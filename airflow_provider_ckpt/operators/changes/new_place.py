@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow_provider_ckpt.change.new_place.find_written import find_own_begun, find_own_done
-from airflow_provider_ckpt.change.open_sinks import Sinks, open_sinks, sinks_of
+from airflow_provider_ckpt.change.open_sinks import Sinks, open_sinks
 from airflow_provider_ckpt.change.plan.acceptance import require_newer
 from airflow_provider_ckpt.change.plan.kinds import Kind
 from airflow_provider_ckpt.change.plan.plan import Plan
@@ -118,7 +118,7 @@ class CheckpointNewPlaceOperator(CheckpointOperator):
         """The plan as the log knows it, and its sinks; ``begun`` is what this task has begun to write."""
         given = plan_of(self.plan, self.kind, target) if self.plan else None
         sinks = open_sinks(
-            sinks_of(given) if given else tuple(map(parse_sink, texts_of("sinks", self.sinks))), self.store
+            given.declared_sinks if given else tuple(map(parse_sink, texts_of("sinks", self.sinks))), self.store
         )
         plan = given or self.planned(target, sinks, begun.plan if begun is not None else None)
         self.report(*plan_tables(plan))
