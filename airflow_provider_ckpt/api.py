@@ -72,8 +72,11 @@ from airflow_provider_ckpt.fleet.find import DEPTH, Found, find_checkpoints
 from airflow_provider_ckpt.fleet.find_undoable import find_undoable
 from airflow_provider_ckpt.fleet.judge import judge_checkpoints
 from airflow_provider_ckpt.fleet.read_bookmarks import match_queries, read_bookmarks
+from airflow_provider_ckpt.fleet.read_query_file import read_query_file
 from airflow_provider_ckpt.fleet.row import FleetRow, row_from_dict
 from airflow_provider_ckpt.query.deploy import DeploySpec, declare, parse_deploy, parse_deploy_file
+from airflow_provider_ckpt.query.query_file import Query, QueryFile
+from airflow_provider_ckpt.query.query_schema import query_schema
 from airflow_provider_ckpt.query.sink import Sink as DeclaredSink
 from airflow_provider_ckpt.query.sink import parse_sink
 from airflow_provider_ckpt.report.fleet_tables import fleet_tables
@@ -120,6 +123,8 @@ __all__ = [
     "PathRule",
     "Plan",
     "PlannedQuery",
+    "Query",
+    "QueryFile",
     "Receipt",
     "Refusal",
     "RetentionPolicy",
@@ -188,7 +193,9 @@ __all__ = [
     "positions_of",
     "prune",
     "put_fence",
+    "query_schema",
     "read_bookmarks",
+    "read_query_file",
     "reason_of",
     "refusal_text",
     "render",

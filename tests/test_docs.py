@@ -135,7 +135,7 @@ def options(command: click.Command) -> set[str]:
     return {name for param in command.params if isinstance(param, click.Option) for name in names_of(param)}
 
 
-SHARED = {"--storage-option", "--json"}
+SHARED = {"--file", "--storage-option", "--json"}
 #: What the commands that open no location take of that.
 TAKES: dict[str, set[str]] = {"completion": set(), "mcp": {"--storage-option"}}
 OF_COMMANDS = {title.split()[1]: body for title, body in sections("###").items() if title.startswith("ckpt ")}

@@ -113,6 +113,9 @@ class _Commands(click.Group):
         """The command that is called, and its arguments."""
         name, command, arguments = super().resolve_command(ctx, args)
         if command is not None and not ctx.resilient_parsing:  # a shell that completes has nothing whole yet
+            from airflow_provider_ckpt.cli.query_names import with_query  # loads rooms that no other answer needs
+
+            arguments = with_query(command, arguments, ctx)
             _refuse_repeated_and_empty(command, click.Context(command, ctx, name, resilient_parsing=True), arguments)
         return name, command, arguments
 

@@ -21,11 +21,17 @@ _IS_ABSOLUTE = re.compile(r"((file|local):(//)?)?/", re.IGNORECASE)
 #: Options whose values are settings of a Kafka client.
 KAFKA_OPTIONS = frozenset({"--kafka-config", "--to-kafka-config"})
 #: Arguments that are locations; an argument has no metavar where its name says it all.
-_ARGUMENTS = frozenset({"location", "locations", "root", "roots"})
+ARGUMENTS = frozenset({"location", "locations", "root", "roots"})
 
 
-def absolute_words(command: click.Command, words: Sequence[str]) -> list[str]:
-    """The arguments of a command, each relative local path in them made absolute; all else as it was typed."""
+def absolute_words(command: click.Command, words: Sequence[str], query: str | None = None) -> list[str]:
+    """The arguments of a command, each relative local path in them made absolute; all else as it was typed.
+
+    Args:
+        command: The command.
+        words: Its arguments.
+        query: Name of a query among them, which is no path.
+    """
     options = {name: param for param in command.params if isinstance(param, click.Option) for name in param.opts}
     arguments = _each(param for param in command.params if isinstance(param, click.Argument))
     found, rest, only_arguments = list[str](), iter(words), False
@@ -34,7 +40,8 @@ def absolute_words(command: click.Command, words: Sequence[str]) -> list[str]:
         if word == "--" and not only_arguments:
             only_arguments = True  # an absolute path needs no --, and whoever adds an option wants none
         elif only_arguments or not word.startswith("-"):
-            found.append(_absolute(next(arguments, None), word))
+            argument = next(arguments, None)
+            found.append(word if word == query else _absolute(argument, word))
         elif (option := options.get(name)) is None or option.is_flag:
             found.append(word)
         elif equals:
@@ -59,7 +66,7 @@ def _absolute(param: click.Parameter | None, word: str) -> str:
 
 def named_by(param: click.Parameter) -> Callable[[str], str] | None:
     """Function that makes the words of a parameter absolute; None for a parameter that names no place."""
-    if isinstance(param.type, click.Path) or (isinstance(param, click.Argument) and param.name in _ARGUMENTS):
+    if isinstance(param.type, click.Path) or (isinstance(param, click.Argument) and param.name in ARGUMENTS):
         return absolute_location
     if KAFKA_OPTIONS & {*param.opts}:
         return _of_setting

@@ -166,6 +166,12 @@ with_storage_options = option(
 )
 #: What every command has.
 shared = together(
+    option(
+        "--file FILE",
+        "Query file, which declares what a name of a query means. By default $CKPT_FILE, or ckpt.yaml in this "
+        "directory or one above it.",
+        expose_value=False,
+    ),
     with_storage_options,
     option("--json", "Print one JSON document on stdout instead of text.", "as_json"),
 )

@@ -214,6 +214,8 @@ _PARSERS: Mapping[str, Callable[[Any], Any]] = {
     "source_options": _parse_source_options,
     "classes": _parse_classes,
 }
+#: The keys of a deploy file.
+DEPLOY_KEYS = tuple(_PARSERS)
 
 
 def parse_conf_file(text: str) -> dict[str, str]:

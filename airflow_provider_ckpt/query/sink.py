@@ -18,7 +18,8 @@ SINKS_OF_BATCHES = ("file", *FILE_FORMATS, "foreachbatch")
 NOT_DECLARED = "not declared"
 
 _UNMARKED = ("kafka", "foreachBatch", "foreach", "console", "noop", "memory", "unknown")
-_KINDS = {kind.lower(): kind for kind in (*MARKING, *_UNMARKED)} | dict.fromkeys(FILE_FORMATS, "file")
+#: Kinds of sinks by the names, in lower case, by which they are declared.
+KINDS_OF_SINKS = {kind.lower(): kind for kind in (*MARKING, *_UNMARKED)} | dict.fromkeys(FILE_FORMATS, "file")
 #: What a declaration may add after ``#``: what the sink knows the query by, unless it is the query id.
 _WRITER = {"delta": "txnAppId", "hudi": "identifier"}
 
@@ -96,7 +97,7 @@ def parse_sink(text: str) -> Sink:
     Raises StoreError.
     """
     name, _, location = text.partition(":")
-    kind, file_format = _KINDS.get(name.lower()), name.lower() if name.lower() in FILE_FORMATS else ""
+    kind, file_format = KINDS_OF_SINKS.get(name.lower()), name.lower() if name.lower() in FILE_FORMATS else ""
     if kind is None or (kind in MARKING and not location):
         raise StoreError(
             f"{scrub(text)!r} is not a sink",

@@ -17,6 +17,13 @@ _PARAMETER = re.compile(
 _OPTION = re.compile(r"(?i)(\A|_)(key|secret|token|password|passwd|pwd|sas|credentials?|connection_string)(\Z|_)")
 #: Settings of Kafka clients whose values are secret: passwords, keys and tokens themselves, not where they are.
 _SETTING = re.compile(r"(?i)password|secret|jaas|oauthbearer\.config|\.pem\Z")
+#: Names of confs and settings that hold a secret itself, and ends of names that say where one is or how it is used.
+_SECRET_CONF = re.compile(r"(?i)secret|passw|pwd|token|jaas|credential|(account|access|api|private)[._-]?key|\bsas\b")
+_ABOUT_SECRET = re.compile(
+    r"(?i)[._-](provider|class|type|mechanism|location|path|file|endpoint|conn_id|name|enabled?)\Z"
+)
+#: Values that are a secret under any name: a key of AWS, a private key.
+_SECRET_VALUE = re.compile(r"\b(AKIA|ASIA)[0-9A-Z]{16}\b|-----BEGIN [A-Z ]*PRIVATE KEY")
 #: A key of an option that is an object in JSON.
 _JSON_KEY = re.compile(r'"([^"]+)"\s*:')
 #: A shorter secret would hide common words.
@@ -37,6 +44,17 @@ def without_secret(word: str) -> str:
     parts = word.split("=")
     secret = next((at for at, part in enumerate(parts[:-1]) if _is_secret(part)), None)
     return word if secret is None else "=".join((*parts[: secret + 1], HIDDEN))
+
+
+def may_be_secret(key: str, value: str) -> bool:
+    """True if a declared value should not be in a file: by its key, as a URL with a password, or as a known key.
+
+    A template such as ``{{ conn.lake.password }}`` is no secret.
+    """
+    if not value or ("{{" in value and "}}" in value):
+        return False
+    is_named = bool(_SECRET_CONF.search(key) or _is_secret(key)) and not _ABOUT_SECRET.search(key)
+    return is_named or bool(_SECRET_VALUE.search(value)) or scrub(value) != value
 
 
 def secrets_of(location: str, options: Mapping[str, Any]) -> tuple[str, ...]:

@@ -28,6 +28,7 @@ from airflow_provider_ckpt.cli.options import (
     stopping,
     user_and_host,
 )
+from airflow_provider_ckpt.cli.query_names import origins_of, require_same_declared
 from airflow_provider_ckpt.cli.render import progress_bar, say
 from airflow_provider_ckpt.fleet.find_readers import with_readers
 from airflow_provider_ckpt.storage.store import Store
@@ -83,6 +84,7 @@ class Change:
         stores = Stores.of(self.location, self.opener, undo=self.undo_root, **asked.places)
         plan = read_plan(path, asked.kind)
         require_own_place(plan, stores)
+        require_same_declared(plan.declared_sink.text, plan.location)
         self.carry_out(plan, stores, more)
 
     def _planned(self, asked: Planner, stores: Stores) -> Plan:
@@ -130,6 +132,9 @@ class Change:
         ``more`` are further keys of the document.
         """
         how, receipt, done = self.how, None, find_applied(plan, stores)
+        if origins := origins_of(click.get_current_context()):
+            more = {**(more or {}), "declared": origins}
+            tell_user(f"Declared: {', '.join(f'{option} by {origin}' for option, origin in origins.items())}.")
         if how["plan_out"] and done is None:
             write_plan(how["plan_out"], plan, (stores.checkpoint, stores.sink, stores.undo, stores.backups))
         if how["execute"] and done is not None:

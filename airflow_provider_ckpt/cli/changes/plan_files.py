@@ -14,6 +14,7 @@ from airflow_provider_ckpt.change.plan.kinds import Kind
 from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.cli.absolute_words import absolute_location, absolute_words
 from airflow_provider_ckpt.cli.files import read_bytes, require_outside
+from airflow_provider_ckpt.cli.query_names import name_of, named_words
 from airflow_provider_ckpt.errors import CheckpointNotFoundError, PlanError, StoreError
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.untrusted.secrets import scrub, secrets_of, without_secret
@@ -30,7 +31,7 @@ def said_words() -> list[str]:
     """The words of the command that runs, without ``--json``, as they mean the same in every directory."""
     context = click.get_current_context()
     words = [word for word in context.obj or () if word != "--json"]
-    return [*words[:1], *absolute_words(context.command, words[1:])]
+    return [*words[:1], *absolute_words(context.command, named_words(words[1:], context), name_of(context))]
 
 
 def write_plan(path: str, plan: Plan, stores: Iterable[Store | None]) -> None:

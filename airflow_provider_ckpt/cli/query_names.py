@@ -1,0 +1,245 @@
+"""Names of queries on the command line: a name means a location, and brings what its query file declares.
+
+What the file declares becomes options of the command, unless they are given: an option wins over the file.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from airflow_provider_ckpt.cli.absolute_words import ARGUMENTS, absolute_location
+from airflow_provider_ckpt.errors import CheckpointError, StalePlanError
+from airflow_provider_ckpt.query.sink import parse_sink
+from airflow_provider_ckpt.query.spark_version import conf_text
+
+if TYPE_CHECKING:
+    from airflow_provider_ckpt.query.query_file import Query, QueryFile
+
+#: Name of the file, by which it is found in a directory or in the nearest one above it.
+QUERY_FILE = "ckpt.yaml"
+#: The environment variable that names the file.
+CKPT_FILE = "CKPT_FILE"
+OPTION = "--file"
+#: Where the query of the command that runs is kept, in the ``meta`` of its context.
+META = "airflow_provider_ckpt.query"
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """The query that a command is about.
+
+    Args:
+        file: The query file.
+        query: The query.
+        origins: Where the file declares what the command has not been given, by option.
+    """
+
+    file: QueryFile
+    query: Query
+    origins: Mapping[str, str]
+
+
+def _confs(query: Query) -> Iterator[str]:
+    return (f"{key}={value}" for key, value in query.deploy.confs.items())
+
+
+def _sources(query: Query) -> Iterator[str]:
+    return (f"{source.id}={source.text}" for source in query.deploy.sources or () if source.id is not None)
+
+
+def _source_options(query: Query) -> Iterator[str]:
+    return (f"{key}={value}" for key, value in query.deploy.source_options.items())
+
+
+def _kafka_config(query: Query) -> Iterator[str]:
+    clusters = {cluster.servers: cluster for cluster in query.clusters.values()}
+    if len(clusters) == 1:  # the option is of all brokers that a command asks
+        yield from (f"{key}={value}" for cluster in clusters.values() for key, value in cluster.options.items())
+
+
+def _version(query: Query) -> Iterator[str]:
+    if query.deploy.declared_version is not None:
+        yield ".".join(map(str, query.deploy.declared_version))
+
+
+def _one(value: str | None) -> Iterator[str]:
+    return iter([value] if value else [])
+
+
+#: What the file says for an option, by the key under which it says it.
+_OPTIONS: Mapping[str, tuple[str, Callable[[Query], Iterator[str]]]] = {
+    "--source": ("sources", _sources),
+    "--source-option": ("source_options", _source_options),
+    "--kafka-config": ("sources", _kafka_config),
+    "--sink": ("sink", lambda query: _one(query.deploy.sink.text if query.deploy.sink else None)),
+    "--trigger": ("trigger", lambda query: _one(query.deploy.trigger)),
+    "--spark-version": ("spark_version", _version),
+    "--operator": ("operators", lambda query: iter(query.deploy.operators or ())),
+    "--class": ("classes", lambda query: iter(query.deploy.classes)),
+    "--backup-root": ("backups", lambda query: _one(query.backups)),
+    "--undo-to": ("undo", lambda query: _one(query.undo)),
+}
+#: Options that mean this in these commands alone.
+_OF_COMMANDS: Mapping[str, Mapping[str, tuple[str, Callable[[Query], Iterator[str]]]]] = {
+    "gate": {"--conf": ("confs", _confs)},
+    "fleet": {"--conf": ("confs", _confs)},
+    "backup": {"--to": ("backups", lambda query: _one(query.backups))},
+}
+#: What counts beside a plan file, which holds all else.
+_BESIDE_PLAN = ("--undo-to",)
+#: Commands whose location is the root of the backups of a query.
+_OF_BACKUPS = ("backups", "verify", "restore", "prune")
+
+
+def with_query(command: click.Command, words: Sequence[str], context: click.Context) -> list[str]:
+    """The words of a command with the location of the query that they name, and with what its file declares.
+
+    Args:
+        command: The command.
+        words: Its words, without its name.
+        context: Of the command, for parsing alone; its ``meta`` gets the :class:`Named`.
+
+    Raises:
+        click.UsageError: The query file cannot be read, or the query has no such place.
+    """
+    place, words = _file_of(words)
+    operands, given = _operands(command, words)
+    file = _read(place) if place else None
+    if file is None or not operands:
+        return list(words)
+    found = list(words)
+    queries = {at: file.find(words[at]) or file.find(absolute_location(words[at])) for at in operands}
+    for at, query in queries.items():
+        if query is not None:
+            found[at] = _location(command.name or "", query, file)
+        elif not {"/", ":"} & {*words[at]} and not Path(words[at]).exists():
+            raise click.UsageError(_unknown(words[at], file))
+    named = [query for query in queries.values() if query is not None]
+    if len(named) != 1:
+        return found
+    query, origins = named[0], dict[str, str]()
+    known = {option for param in command.params if isinstance(param, click.Option) for option in param.opts}
+    for option, (key, values) in {**_OPTIONS, **_OF_COMMANDS.get(command.name or "", {})}.items():
+        is_asked = option in known and option not in given and ("--plan" not in given or option in _BESIDE_PLAN)
+        said = list(values(query)) if is_asked else []
+        if said:
+            origins[option] = file.origin(query, key) or file.place
+            found += [word for value in said for word in (option, value)]
+    for key, value in file.storage.options.items():
+        text = value if isinstance(value, str) else json.dumps(value) if isinstance(value, dict) else conf_text(value)
+        found += ["--storage-option", f"{key}={text}"]
+    context.meta[META] = Named(file, query, origins)
+    return found
+
+
+def origins_of(context: click.Context) -> Mapping[str, str]:
+    """Where the query file declares what the command was not given, by option, such as ``ckpt.yaml line 12``."""
+    named = context.meta.get(META)
+    return {} if named is None else named.origins
+
+
+def require_same_declared(sink: str, location: str) -> None:
+    """Raise StalePlanError for the plan of a file that was made for another sink than the query file declares now.
+
+    Args:
+        sink: The sink of the plan; empty when none was declared.
+        location: The checkpoint.
+    """
+    named: Named | None = click.get_current_context().meta.get(META)
+    if named is None or named.query.deploy.sink is None:
+        return
+    declared = named.query.deploy.sink
+    if declared.name != parse_sink(sink or "unknown").name:
+        origin = named.file.origin(named.query, "sink")
+        raise StalePlanError(
+            f"the plan was made for the sink {sink or 'unknown'}, and {origin} declares {declared.name} now.",
+            location=location,
+            hint="Nothing was done. Make the plan anew.",
+        )
+
+
+def _file_of(words: Sequence[str]) -> tuple[str | None, list[str]]:
+    """The query file that counts, and the words without the option that names it."""
+    rest, place = list[str](), None
+    words = list(words)
+    while words:
+        word = words.pop(0)
+        name, equals, value = word.partition("=")
+        if name == OPTION:
+            place = value if equals else (words.pop(0) if words else "")
+            if not place:
+                raise click.UsageError(f"{OPTION} needs a value: the query file")
+        else:
+            rest.append(word)
+    return place or os.environ.get(CKPT_FILE) or _found_upwards(Path.cwd()), rest
+
+
+def _found_upwards(directory: Path) -> str | None:
+    files = (each / QUERY_FILE for each in (directory, *directory.parents))
+    return next((str(file) for file in files if file.is_file()), None)
+
+
+def named_words(words: Sequence[str], context: click.Context) -> list[str]:
+    """The words of a command that a printed one repeats: a name needs its file, which is found from elsewhere so."""
+    named = context.meta.get(META)
+    if named is None or any(word.partition("=")[0] == OPTION for word in words):
+        return list(words)
+    return [*words, OPTION, absolute_location(named.file.place)]
+
+
+def name_of(context: click.Context) -> str | None:
+    """Name of the query that the command is about; None when it names none."""
+    named = context.meta.get(META)
+    return None if named is None else named.query.name
+
+
+def _unknown(word: str, file: QueryFile) -> str:
+    near = get_close_matches(word, file.queries, 1)
+    known = f"did you mean {near[0]}?" if near else f"its queries are {', '.join(sorted(file.queries)[:20]) or 'none'}"
+    return f"{word} is no query of {file.place}, and nothing is there; {known}"
+
+
+def _read(place: str) -> QueryFile:
+    from airflow_provider_ckpt.fleet.read_query_file import read_query_file  # a room that a location does not need
+
+    try:
+        return read_query_file(absolute_location(place))
+    except (CheckpointError, ValueError) as error:
+        raise click.UsageError(str(error)) from None
+
+
+def _operands(command: click.Command, words: Sequence[str]) -> tuple[list[int], set[str]]:
+    """Positions of the words that are locations, and the options that are given."""
+    options = {name: param for param in command.params if isinstance(param, click.Option) for name in param.opts}
+    arguments = [param for param in command.params if isinstance(param, click.Argument)]
+    operands, given, at = list[int](), set[str](), 0
+    while at < len(words):
+        name, equals, _ = words[at].partition("=")
+        if words[at].startswith("-") and len(words[at]) > 1:
+            given.add(name)
+            option = options.get(name)
+            at += option is not None and not option.is_flag and not equals
+        elif arguments:
+            if arguments[0].name in ARGUMENTS:
+                operands.append(at)
+            if arguments[0].nargs >= 0:
+                arguments.pop(0)
+        at += 1
+    return operands, given
+
+
+def _location(command: str, query: Query, file: QueryFile) -> str:
+    """What the name of a query means in a command."""
+    if command not in _OF_BACKUPS:
+        return query.checkpoint
+    if query.backups is None:
+        raise click.UsageError(f"{file.place}: the query {query.name} has no key backups; give the root of its backups")
+    return query.backups

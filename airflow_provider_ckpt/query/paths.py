@@ -1,0 +1,58 @@
+"""Locations that a cluster spells in one way and ckpt opens in another, such as mounts of Databricks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+#: Schemes of one storage under several names: as Hadoop's connectors are called, and as ckpt calls it.
+_SAME_SCHEMES = {"s3a": "s3", "s3n": "s3", "abfs": "abfss", "wasb": "wasbs", "gcs": "gs"}
+
+
+@dataclass(frozen=True, slots=True)
+class Paths:
+    """Beginnings of locations, as the cluster spells them, with what ckpt opens in their place.
+
+    A beginning fits whole parts of a location; of several that fit, the longest counts.
+
+    Args:
+        mapped: What is opened, by what the cluster spells, such as ``dbfs:/mnt/lake`` and ``abfss://lake@acc.dfs…``.
+    """
+
+    mapped: Mapping[str, str] = field(default_factory=dict)
+
+    def opened(self, location: str) -> str:
+        """A location of the cluster as ckpt opens it."""
+        return _exchanged(location, self.mapped.items())
+
+    def spelled(self, location: str) -> str:
+        """A location that ckpt opens as the cluster spells it."""
+        return _exchanged(location, ((opened, spelled) for spelled, opened in self.mapped.items()))
+
+    def place(self, location: str) -> str:
+        """A location in the one form in which two locations of the same place are equal."""
+        return plain_place(self.opened(location))
+
+
+def _exchanged(location: str, pairs: Iterable[tuple[str, str]]) -> str:
+    fitting = [(begin.rstrip("/"), other.rstrip("/")) for begin, other in pairs if _begins(location, begin.rstrip("/"))]
+    if not fitting:
+        return location
+    begin, other = max(fitting, key=lambda pair: len(pair[0]))
+    return other + location[len(begin) :]
+
+
+def _begins(location: str, begin: str) -> bool:
+    return location == begin or location.startswith(f"{begin}/")
+
+
+def plain_place(location: str) -> str:
+    """A location without what may be written in two ways: the name of its scheme, slashes at its end."""
+    scheme, colon, rest = location.partition(":")
+    if scheme == "file":
+        rest = f"/{rest.lstrip('/')}"
+        return rest.rstrip("/") or "/"
+    plain = location.rstrip("/") or location
+    if colon and rest.startswith("//") and scheme.lower() in _SAME_SCHEMES:
+        return f"{_SAME_SCHEMES[scheme.lower()]}:{plain.partition(':')[2]}"
+    return plain

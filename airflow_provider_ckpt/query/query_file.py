@@ -1,0 +1,131 @@
+"""The query file: queries by their names, with all that is declared of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from airflow_provider_ckpt.query.deploy import DeploySpec
+from airflow_provider_ckpt.query.paths import Paths
+from airflow_provider_ckpt.query.sink import Sink
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """A Kafka cluster that the file names.
+
+    Args:
+        servers: ``bootstrap.servers``.
+        options: Other settings of a client, without any secret.
+        conn_id: Airflow connection that holds the rest; None without one.
+    """
+
+    servers: str
+    options: Mapping[str, str] = field(default_factory=dict)
+    conn_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StorageAccess:
+    """How storage is opened.
+
+    Args:
+        options: Of the fsspec driver, without any secret.
+        conn_id: Airflow connection that holds the rest; None without one.
+    """
+
+    options: Mapping[str, Any] = field(default_factory=dict)
+    conn_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Alert:
+    """Thresholds of a query; None is no threshold.
+
+    Args:
+        behind_ms: Most age of the newest record that is not read, milliseconds.
+        delay_ms: Most delay of the watermark, milliseconds.
+        age_ms: Most age of the newest commit, milliseconds.
+        rows: Most rows, files or versions that are not read.
+    """
+
+    behind_ms: int | None = None
+    delay_ms: int | None = None
+    age_ms: int | None = None
+    rows: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """One query of the file.
+
+    Args:
+        name: Its name in the file.
+        checkpoint: Its checkpoint location, as ckpt opens it.
+        deploy: What is declared of its sources, its sink and its confs.
+        confs_file: File of confs that its application is started with, absolute or beside the query file.
+        sinks: Places that a ``foreachBatch`` writes to.
+        backups: Where its backups are.
+        undo: Where the records of its changes are; None is beside the checkpoint.
+        alert: Its thresholds.
+        engine: How it is run, as the file says it.
+        clusters: The Kafka clusters that its sources name, by source id.
+        lines: Line of the file, from 1, by key.
+    """
+
+    name: str
+    checkpoint: str
+    deploy: DeploySpec = field(default_factory=DeploySpec)
+    confs_file: str | None = None
+    sinks: tuple[Sink, ...] = ()
+    backups: str | None = None
+    undo: str | None = None
+    alert: Alert = field(default_factory=Alert)
+    engine: Mapping[str, Any] = field(default_factory=dict)
+    clusters: Mapping[str, Cluster] = field(default_factory=dict)
+    lines: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """A Spark Declarative Pipeline.
+
+    Args:
+        spec: Its specification, such as ``spark-pipeline.yml``.
+        remote: Its Connect server, such as ``sc://host:15002``; None when that is not declared.
+    """
+
+    spec: str
+    remote: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class QueryFile:
+    """The queries that a file declares.
+
+    Args:
+        place: The file: a path or a URL.
+        queries: By name.
+        pipelines: By name.
+        storage: How storage is opened.
+        paths: Locations that the cluster spells otherwise.
+    """
+
+    place: str = "ckpt.yaml"
+    queries: Mapping[str, Query] = field(default_factory=dict)
+    pipelines: Mapping[str, Pipeline] = field(default_factory=dict)
+    storage: StorageAccess = field(default_factory=StorageAccess)
+    paths: Paths = field(default_factory=Paths)
+
+    def find(self, text: str) -> Query | None:
+        """The query with this name, or with its checkpoint at this location; None when there is none."""
+        if text in self.queries:
+            return self.queries[text]
+        place = self.paths.place(text)
+        return next((query for query in self.queries.values() if self.paths.place(query.checkpoint) == place), None)
+
+    def origin(self, query: Query, key: str) -> str | None:
+        """Where the file says a declaration of a query, such as ``ckpt.yaml line 12``; None when the file has none."""
+        line = query.lines.get(key)
+        return None if line is None else f"{self.place} line {line}"

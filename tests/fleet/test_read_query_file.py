@@ -1,0 +1,25 @@
+"""A query file is read from a disk or a store."""
+
+from __future__ import annotations
+
+import pytest
+
+from airflow_provider_ckpt.errors import CheckpointNotFoundError
+from airflow_provider_ckpt.fleet.read_query_file import read_query_file
+from airflow_provider_ckpt.storage.store import Store
+from tests.query.query_files import WHOLE
+
+
+def test_it_is_read_from_a_path_and_from_a_url(tmp_path):
+    (tmp_path / "queries.yaml").write_text(WHOLE)
+    assert set(read_query_file(f"{tmp_path}/queries.yaml").queries) == {"orders", "totals"}
+    Store.open("memory://etc").write("ckpt.yaml", WHOLE.encode())
+    assert read_query_file("memory://etc/ckpt.yaml").place == "memory://etc/ckpt.yaml"
+
+
+def test_one_that_is_missing_or_no_text_is_told(tmp_path):
+    with pytest.raises(CheckpointNotFoundError):
+        read_query_file(f"{tmp_path}/ckpt.yaml")
+    (tmp_path / "ckpt.yaml").write_bytes(b"a: \xff")
+    with pytest.raises(ValueError, match="not a text in UTF-8: invalid start byte at byte 3"):
+        read_query_file(f"{tmp_path}/ckpt.yaml")

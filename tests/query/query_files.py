@@ -1,0 +1,84 @@
+"""Query files: a whole one, and broken ones with what is said of them."""
+
+from __future__ import annotations
+
+WHOLE = """
+format_version: 1
+defaults: {spark_version: "4.3", backups: "s3://lake/backups/{query}", undo: "s3://lake/ckpt-undo/{query}"}
+kafka:
+  main: {bootstrap.servers: "b1:9092,b2:9092", conn_id: kafka_default}
+storage: {conn_id: lake, options: {endpoint_url: "http://s3:9000"}}
+paths: {"dbfs:/mnt/lake": "abfss://lake@account.dfs.core.windows.net"}
+queries:
+  orders:
+    checkpoint: s3://lake/checkpoints/orders
+    sources:
+    - kafka:main/orders
+    - {from: "file:s3://lake/in", options: {maxFilesPerTrigger: 3}}
+    sink: file:s3://lake/orders
+    trigger: processingTime
+    confs: {spark.sql.shuffle.partitions: 8}
+    alert: {behind: 5m, delay: 10m, rows: 1000}
+  totals:
+    checkpoint: dbfs:/mnt/lake/c/totals
+    sources: {clicks: "delta:dbfs:/mnt/lake/clicks", views: "rate"}
+    sink: foreachBatch
+    sinks: ["delta:dbfs:/mnt/lake/totals#txnAppId=t"]
+    spark_version: "4.2"
+    engine: {yarn: {tag: totals}}
+pipelines: {shop: {spec: spark-pipeline.yml, remote: "sc://host:15002"}}
+"""
+
+
+def query(text: str) -> str:
+    return f"format_version: 1\nqueries:\n  a:\n    checkpoint: /c/a\n    {text}\n"
+
+
+#: Texts with the line and the key that the error names, and a part of what it says.
+BROKEN = {
+    "empty": ("", "line 1, format_version: it is None"),
+    "a list": ("- 1", "line 1: it is not a mapping"),
+    "not YAML": ("a: [", "not YAML"),
+    "form: no version": ("queries: {}", "line 1, format_version: it is None"),
+    "form: a later version": ("format_version: 2", "line 1, format_version: it is 2, and this ckpt reads 1"),
+    "form: version as text": ("format_version: '1'", "line 1, format_version: it is '1'"),
+    "form: unknown key": ("format_version: 1\nquery: {}", "line 2, query: it is unknown here"),
+    "form: key of a query": (query("sinc: file:/o"), "line 5, queries.a.sinc: it is unknown here"),
+    "form: no checkpoint": ("format_version: 1\nqueries:\n  a: {sink: noop}", "line 3, queries.a: it has no check"),
+    "form: nothing said": ("format_version: 1\nqueries:\n  a:", "line 3, queries.a: it has no checkpoint"),
+    "form: a text": ("format_version: 1\nqueries:\n  a: /c/a", "line 3, queries.a: it is not a mapping"),
+    "form: a list of queries": ("format_version: 1\nqueries:\n- checkpoint: /c", "line 2, queries: it is not a map"),
+    "form: checkpoint number": ("format_version: 1\nqueries: {a: {checkpoint: 1}}", "queries.a.checkpoint: it is 1"),
+    "a name with a slash": ("format_version: 1\nqueries: {a/b: {checkpoint: /c}}", "queries.a/b: it is no name"),
+    "a name with a space": ("format_version: 1\nqueries: {a b: {checkpoint: /c}}", "queries.a b: it is no name"),
+    "a name that is a number": ("format_version: 1\nqueries: {1: {checkpoint: /c}}", "queries.1: it is not a text"),
+    "form: sink": (query("sink: fle:/o"), "line 5, queries.a.sink: 'fle:/o' is not a sink"),
+    "sink without a place": (query("sink: delta"), "line 5, queries.a.sink: 'delta' is not a sink"),
+    "form: sink as mapping": (query("sink: {file: /o}"), "line 5, queries.a.sink: sink is not a str"),
+    "form: sinks as text": (query("sinks: delta:/t"), "line 5, queries.a.sinks: it is a list"),
+    "source type": (query("sources: [kafak:b:1/t]"), "line 5, queries.a.sources.0: unknown source type 'kafak'"),
+    "cluster": (query("sources: [kafka:mian/t]"), "queries.a.sources.0: 'mian' is no host with a port and no cluster"),
+    "form: sources as text": (query("sources: kafka:b:1/t"), "queries.a.sources: they are a number, a list"),
+    "form: sources empty": (query("sources: 0"), "queries.a.sources: sources must be a number"),
+    "form: source key": (query("sources: [{form: rate}]"), "queries.a.sources.0.form: it is unknown here"),
+    "source option": (query("sources: [{from: rate, options: {rows: 1}}]"), "no option of a source"),
+    "form: trigger": (query("trigger: ProcessingTime"), "queries.a.trigger: trigger must be one of"),
+    "form: version": (query("spark_version: 4.10"), "queries.a.spark_version: spark_version is the number 4.1"),
+    "old version": (query('spark_version: "2.4"'), "queries.a.spark_version: Spark 2.4 is not supported"),
+    "form: confs": (query("confs: [a]"), "queries.a.confs: confs is not a mapping"),
+    "form: conf without a value": (query("confs: {spark.a: }"), "queries.a.confs: the conf spark.a has no value"),
+    "form: alert": (query("alert: {behnd: 5m}"), "queries.a.alert.behnd: it is unknown here"),
+    "duration": (query("alert: {behind: soon}"), "line 5, queries.a.alert.behind: 'soon'"),
+    "form: rows": (query("alert: {rows: many}"), "queries.a.alert.rows: it is 'many', and is a whole number"),
+    "form: engine": (query("engine: yarn"), "queries.a.engine: it is not a mapping"),
+    "twice": (query("sink: noop\n    sink: noop"), "line 6 gives 'sink' again"),
+    "alias": ("format_version: 1\na: &x 1\nb: *x", "line 3 has the alias"),
+    "one checkpoint": (
+        "format_version: 1\nqueries:\n  a: {checkpoint: s3://l/c}\n  b: {checkpoint: s3a://l/c/}",
+        "line 4, queries.b.checkpoint: the query a has the same checkpoint",
+    ),
+    "form: default of one query": ("format_version: 1\ndefaults: {sink: noop}", "defaults.sink: it is of one query"),
+    "form: cluster without servers": ("format_version: 1\nkafka: {main: {conn_id: k}}", "kafka.main: it has no boot"),
+    "form: pipeline": ("format_version: 1\npipelines: {shop: {}}", "pipelines.shop: it has no spec"),
+    "form: paths": ("format_version: 1\npaths: [a]", "line 2, paths: it is not a mapping"),
+}

@@ -1,0 +1,76 @@
+"""A query file is read into values, and what is wrong in it is told with file, line and key."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from airflow_provider_ckpt.query.query_file import Alert, Cluster, Pipeline
+from airflow_provider_ckpt.query.query_parser import parse_query_file
+from tests.query.query_files import BROKEN, WHOLE, query
+
+
+def test_each_query_has_what_the_file_says_of_it():
+    file = parse_query_file(WHOLE)
+    orders, totals = file.queries["orders"], file.queries["totals"]
+    assert [source.text for source in orders.deploy.sources] == [
+        "kafka:b1:9092,b2:9092/orders",
+        "file:s3://lake/in",
+    ]
+    assert orders.deploy.source_options == {"1.maxFilesPerTrigger": "3"}
+    assert orders.clusters == {"0": Cluster("b1:9092,b2:9092", {}, "kafka_default")}
+    assert (orders.deploy.sink.text, orders.deploy.trigger) == ("file:s3://lake/orders", "processingTime")
+    assert orders.alert == Alert(behind_ms=300_000, delay_ms=600_000, rows=1000)
+    assert (orders.backups, orders.undo) == ("s3://lake/backups/orders", "s3://lake/ckpt-undo/orders")
+    assert (orders.deploy.spark_version, totals.deploy.spark_version) == ((4, 3), (4, 2))
+    assert totals.checkpoint == "abfss://lake@account.dfs.core.windows.net/c/totals"
+    assert totals.deploy.by_id["clicks"].place == "abfss://lake@account.dfs.core.windows.net/clicks"
+    assert [sink.text for sink in totals.sinks] == ["delta:abfss://lake@account.dfs.core.windows.net/totals#txnAppId=t"]
+    assert file.pipelines == {"shop": Pipeline("spark-pipeline.yml", "sc://host:15002")}
+
+
+def test_a_relative_path_is_one_beside_the_file():
+    text = "format_version: 1\nqueries: {a: {checkpoint: c/a, sink: 'file:out', sources: ['file:in', rate]}}"
+    query = parse_query_file(text, "/etc/lake/ckpt.yaml").queries["a"]
+    assert query.checkpoint == "/etc/lake/c/a"
+    assert (query.deploy.sink.text, query.deploy.sources[0].text) == ("file:/etc/lake/out", "file:/etc/lake/in")
+    assert query.deploy.sources[1].text == "rate"
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_what_is_wrong_is_told_in_one_sentence_with_line_and_key(name):
+    text, says = BROKEN[name]
+    with pytest.raises(ValueError, match=re.escape(says)) as raised:
+        parse_query_file(text)
+    assert str(raised.value).startswith("ckpt.yaml")
+
+
+SECRETS = {
+    "kafka.main.sasl.password": 'format_version: 1\nkafka: {main: {bootstrap.servers: "b:1", sasl.password: hunter2}}',
+    "storage.options.secret": "format_version: 1\nstorage: {options: {secret: hunter2}}",
+    "queries.a.confs.spark.hadoop.fs.s3a.secret.key": query("confs: {spark.hadoop.fs.s3a.secret.key: hunter2}"),
+    "queries.a.sink": query("sink: delta:s3://user:hunter2@lake/t"),
+    "queries.a.confs.spark.x": query("confs: {spark.x: AKIAABCDEFGHIJKLMNOP}"),
+    "queries.a.confs.fs.azure.account.key.acc": query("confs: {fs.azure.account.key.acc: abcdef}"),
+}
+
+
+@pytest.mark.parametrize("key", SECRETS)
+def test_a_secret_is_refused_and_not_repeated(key):
+    with pytest.raises(ValueError, match=f"{re.escape(key)}: it may be a secret") as raised:
+        parse_query_file(SECRETS[key])
+    assert "hunter2" not in str(raised.value)
+    assert "AKIA" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "spark.hadoop.fs.s3a.aws.credentials.provider: com.amazonaws.auth.InstanceProfileCredentialsProvider",
+        "spark.kafka.clusters.a.sasl.token.mechanism: SCRAM-SHA-512",
+        'spark.x.password: "{{ conn.lake.password }}"',
+    ],
+)
+def test_where_a_secret_is_and_how_it_is_used_is_none(said):
+    assert parse_query_file(query(f"confs: {{{said}}}")).queries["a"].deploy.confs
