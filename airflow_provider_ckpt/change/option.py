@@ -78,6 +78,14 @@ class Opt:
         """What the help shows for the value; None where that follows from what it means."""
         return self.usage.partition(" ")[2] or None
 
+    def outside(self, value: object) -> str:
+        """What a number had to be, such as ``at least 1``, where it is too small or too large; empty otherwise."""
+        if type(value) is not int:
+            return ""
+        if self.least is not None and value < self.least:
+            return f"at least {self.least}"
+        return f"at most {self.most}" if self.most is not None and value > self.most else ""
+
 
 @dataclass(frozen=True, slots=True)
 class Form:

@@ -73,7 +73,9 @@ def read_form(kind: Kind, typed: Mapping[str, str]) -> dict[str, Any]:
     for field in FIELDS[kind]:
         text = typed.get(field.name, "").strip()
         if text and text != "false":
-            found[field.name] = _value(field, text)
+            found[field.name] = value = _value(field, text)
+            if wanted := fields_of(REQUESTS[kind])[field.name].opt.outside(value):
+                raise _wrong(field, text, wanted)
     return {name: value for name, value in found.items() if value is not None}
 
 

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated
 
+import pytest
+
 from airflow_provider_ckpt.change.option import Field, Form, Opt, fields_of, goal_names, goal_values
 
 TO, CONFS = Opt("--to-batch BATCH_ID", "Keep this one.", "whole", goal="batch"), Opt("--conf", means="pairs")
@@ -29,3 +31,11 @@ def test_a_field_has_its_option_its_form_and_its_default_in_order():
 
 def test_a_goal_is_told_by_what_its_parser_calls_it():
     assert (goal_names(Asked), goal_values(Asked(to_batch=4))) == ({"batch": "to_batch"}, {"batch": 4})
+
+
+@pytest.mark.parametrize(
+    ("value", "wanted"), [(0, "at least 1"), (1, ""), (9, ""), (10, "at most 9"), (None, ""), ("10", "")]
+)
+def test_a_number_is_held_to_its_limits(value, wanted):
+    assert Opt("--first", means="whole", least=1, most=9).outside(value) == wanted
+    assert Opt("--first", means="whole").outside(value) == ""

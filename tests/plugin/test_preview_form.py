@@ -53,11 +53,12 @@ def test_what_was_typed_is_what_the_dag_takes(case):
         ("rollback", {"to_batch": "9" * 30}),
         ("rollback", {"to_offsets": "{"}),
         ("reset", {"shift_by": "1.5"}),
+        ("rollback", {"to_batch": "-1"}),
         ("reset", {"topics": "[1"}),
     ],
 )
 def test_what_makes_no_sense_is_refused_by_the_name_of_its_field(kind, typed):
-    with pytest.raises(PlanError, match=rf"\({next(iter(typed))}\) is (a whole number|JSON), not "):
+    with pytest.raises(PlanError, match=rf"\({next(iter(typed))}\) is (a whole number|at least 0|JSON), not "):
         read_form(kind, typed)
 
 

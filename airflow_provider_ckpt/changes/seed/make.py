@@ -18,6 +18,8 @@ from airflow_provider_ckpt.changes.seed.plan import (
     Positions,
     committed_batch,
     plan_seed,
+    require_after,
+    require_ids_left,
     require_positions,
     seed_effect,
 )
@@ -175,15 +177,18 @@ def make_seed(
 
     Raises:
         ObjectExistsError: There is something at the location.
-        PlanError: The positions make no sense, or no batch id does for all sinks.
+        PlanError: The positions make no sense, or no batch id does for all sinks, or ``after_batch`` is none, or a
+            later one than a checkpoint may begin after.
     """
     require_free_place(target.location)
     with located(target.location):
+        require_after(after_batch)
         require_positions(given.positions.offsets, types, given.positions.version)
     icebergs = frozenset(source_id for source_id, source_type in types.items() if source_type == "iceberg")
     markers = read_markers(sinks)
     with located(target.location):
         batch_id = committed_batch([marker for _, marker in markers], given.newest or 0, after_batch)
+        require_ids_left(batch_id)
     planned = partial(
         plan_seed,
         target.location,

@@ -116,6 +116,25 @@ def _require_position(source_id: str, offset: SourceOffset, source_type: str) ->
 MOST_BATCHES = 10**15
 
 
+def require_after(after_batch: object) -> None:
+    """Raise PlanError unless it is a number that an id of a batch can be."""
+    if type(after_batch) is not int or after_batch < 0:
+        raise PlanError(
+            f"after_batch is the id of a batch, a number from 0 on, not {after_batch!r:.60}.", hint="Nothing was done."
+        )
+
+
+def require_ids_left(batch_id: int) -> None:
+    """Raise PlanError for a batch after which a new checkpoint cannot begin."""
+    if batch_id > MOST_BATCHES:
+        raise PlanError(
+            f"the checkpoint would have to begin after batch {batch_id}, and a new one begins after batch "
+            f"{MOST_BATCHES} at the latest, so that Spark has batch ids left.",
+            hint="Nothing was done. Give an earlier batch as --after-batch (in a DAG: after_batch), or give the query "
+            "a sink that has not seen that batch.",
+        )
+
+
 def committed_batch(markers: Iterable[SinkMarker], used: int = 0, after: int = 0) -> int:
     """The batch that the new checkpoint has committed: no sink has seen a later one.
 

@@ -99,7 +99,8 @@ def _actions_again(plan: Plan) -> tuple[Action, ...]:
         entry = codec.decode(name, data.encode())
     except CheckpointFormatError:
         return ()
-    assert isinstance(entry, OffsetSeq)
+    if not isinstance(entry, OffsetSeq):  # the name of an id that Spark cannot have
+        return ()
     offsets = tuple((source_id, offset) for source_id, offset in entry.offsets if offset is not None)
     conf, timestamp_ms = (entry.metadata.conf, entry.metadata.batch_timestamp_ms) if entry.metadata else ({}, 0)
     again = plan_seed(

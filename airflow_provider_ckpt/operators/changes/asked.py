@@ -73,10 +73,15 @@ def _read(name: str, field: Field, value: Any) -> Any:
         return _names(name, value) if field.opt.many else text_of(value) or None
     if is_nothing(value):
         return field.default
-    read, least = _READERS.get(means, _as_it_is)(name, value), field.opt.least
-    if least is not None and isinstance(read, int) and read < least:
-        raise CheckpointError(f"{name} must be at least {least}, not {value!r:.60}")
+    read = _READERS.get(means, _as_it_is)(name, value)
+    if wanted := field.opt.outside(read):
+        raise CheckpointError(f"{name} must be {wanted}, not {value!r:.60}")
     return read
+
+
+def read_field(request: type, name: str, value: Any) -> Any:
+    """An argument as a field of a request. Raises CheckpointError, which names it."""
+    return _read(name, fields_of(request)[name], value)
 
 
 def read_flag(name: str, value: Any) -> bool:

@@ -11,13 +11,13 @@ from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.change.record.receipt import Receipt
 from airflow_provider_ckpt.changes.rollback.goal import ToTimestamp
 from airflow_provider_ckpt.changes.rollback.resolve import resolve
-from airflow_provider_ckpt.changes.seed.make import Given, make_seed, parse_positions, positions_of
+from airflow_provider_ckpt.changes.seed.make import Given, SeedRequest, make_seed, parse_positions, positions_of
 from airflow_provider_ckpt.changes.seed.write import write_seed
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.lineage.datasets import Named, checkpoint, declared_sinks, declared_sources
 from airflow_provider_ckpt.operators.base import is_nothing, plain
-from airflow_provider_ckpt.operators.changes.asked import read_sources
+from airflow_provider_ckpt.operators.changes.asked import read_field, read_sources
 from airflow_provider_ckpt.operators.changes.new_place import CheckpointNewPlaceOperator
 from airflow_provider_ckpt.query.source import known_types
 from airflow_provider_ckpt.storage.store import Store
@@ -122,8 +122,5 @@ class CheckpointSeedOperator(CheckpointNewPlaceOperator):
         return positions_of(origin, resolve(origin, ToTimestamp(at_ms)))
 
     def _number(self, name: str) -> int | None:
-        given = getattr(self, name)
-        number = None if is_nothing(given) else plain(name, given)
-        if number is not None and (type(number) is not int or number < 0):
-            raise CheckpointError(f"{name} must be the id of a batch, not {given!r:.60}")
+        number: int | None = read_field(SeedRequest, name, getattr(self, name))
         return number

@@ -9,7 +9,7 @@ import pytest
 from airflow_provider_ckpt.change.option import fields_of
 from airflow_provider_ckpt.change.plan.plan import plan_from_dict
 from airflow_provider_ckpt.changes.seed.make import Given, SeedRequest, given_positions, make_seed, positions_of
-from airflow_provider_ckpt.changes.seed.plan import Positions
+from airflow_provider_ckpt.changes.seed.plan import MOST_BATCHES, Positions
 from airflow_provider_ckpt.changes.seed.write import write_seed
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.codec.offsets.iceberg import START, IcebergOffset
@@ -34,6 +34,20 @@ def test_more_than_ten_sources_are_in_the_order_of_their_numbers(target):
     given = given_positions(dict.fromkeys(reversed(numbers), '{"t":{"0":7}}'))
     assert [source_id for source_id, _ in given.positions.offsets] == numbers
     assert make_seed(target, given, dict.fromkeys(numbers, "kafka")).actions
+
+
+@pytest.mark.parametrize("after", [MOST_BATCHES + 1, 10**18, 10**25])
+def test_it_begins_where_spark_has_batch_ids_left(target, after):
+    given = given_positions({"0": '{"t":{"0":7}}'})
+    assert make_seed(target, given, KAFKA, after_batch=MOST_BATCHES).batch_id == MOST_BATCHES
+    with pytest.raises(PlanError, match=f"after batch {after}, and a new one begins after batch {MOST_BATCHES} at the"):
+        make_seed(target, given, KAFKA, after_batch=after)
+
+
+@pytest.mark.parametrize("after", [-1, 1.5, "7", True, None])
+def test_what_is_no_id_of_a_batch_is_refused(target, after):
+    with pytest.raises(PlanError, match="after_batch is the id of a batch, a number from 0 on, not"):
+        make_seed(target, given_positions({"0": '{"t":{"0":7}}'}), KAFKA, after_batch=after)
 
 
 def test_a_sink_that_was_not_declared_is_unknown(old, target):

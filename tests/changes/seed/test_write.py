@@ -85,3 +85,12 @@ def test_a_plan_that_was_edited_is_refused(old, target):
         with pytest.raises(StalePlanError, match="the plan was edited"):
             write_seed(replace(plan, actions=actions), target, accept_sink="unknown")
     assert not target.exists()
+
+
+def test_a_plan_with_a_batch_id_that_spark_cannot_have_is_refused(old, target):
+    plan = make_seed(target, positions_of(old), KAFKA)
+    first, *rest = plan.actions
+    large = replace(plan, batch_id=10**25, actions=(replace(first, name=f"offsets/{10**25}"), *rest))
+    with pytest.raises(StalePlanError, match="the plan was edited"):
+        write_seed(large, target, accept_sink="unknown")
+    assert not target.exists()
