@@ -41,7 +41,7 @@ def parse_query_file(text: str, place: str = "ckpt.yaml") -> QueryFile:
     try:
         document = parse_document(text)
     except ValueError as error:
-        raise ValueError(f"{place}: {error}") from None
+        raise ValueError(f"{place}{' ' if str(error).startswith('line ') else ': '}{error}") from None
     return _Parser(document, place).file()
 
 
@@ -194,7 +194,7 @@ class _Parser:
             at = (*path, key)
             if key == "rows":
                 if type(value) is not int or value < 0:
-                    raise self._error(at, f"it is {value!r:.40}, and is a whole number")
+                    raise self._error(at, f"it is {value!r:.40}, and has to be a whole number")
                 values[key] = value
             else:
                 values[_ALERT[key]] = self._checked(at, parse_duration_ms, str(value))
@@ -246,7 +246,11 @@ class _Parser:
         if value is None:
             return None
         if not isinstance(value, str) or not value:
-            raise self._error(path, f"it is {value!r:.40}, and is a text")
+            raise self._error(path, f"it is {value!r:.40}, and has to be a text")
+        if value != value.strip():
+            raise self._error(path, f"it is {value!r:.60}, with a space at its beginning or its end")
+        if "${" in value:
+            raise self._error(path, f"it is {value!r:.60}, and no variable is replaced here; write its value")
         return value
 
     def _checked(self, path: Path, parse: Callable[..., Any], *values: Any) -> Any:

@@ -49,6 +49,10 @@ def parse_document(text: str) -> Document:
         node = loader.get_single_node()
         lines: dict[Path, int] = {}
         return Document(None if node is None else _construct(loader, node, (), lines), lines)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        where = "" if mark is None else f"line {mark.line + 1} is "
+        raise ValueError(f"{where}not YAML: {error.problem}") from None
     except yaml.YAMLError as error:
         raise ValueError(f"not YAML: {error}") from None
     except (RecursionError, OverflowError) as error:
@@ -89,14 +93,23 @@ def _construct(loader: Any, node: Any, path: Path, lines: dict[Path, int]) -> An
             items.append(_construct(loader, item, (*path, position), lines))
         return items
     if not isinstance(node, yaml.MappingNode):
-        return loader.construct_object(node)
+        value = loader.construct_object(node)
+        if type(value) in (int, float) and ":" in node.value:  # minutes and seconds, to YAML 1.1
+            raise ValueError(
+                f"line {node.start_mark.line + 1} has {node.value}, which YAML takes for {value}: quote it"
+            )
+        return value
     found: dict[Any, Any] = {}
     names: set[str] = set()
     for key_node, value_node in node.value:
         line = key_node.start_mark.line + 1
         if not isinstance(key_node, yaml.ScalarNode):
             raise ValueError(f"line {line} has a key that is not a text")
+        if key_node.tag == "tag:yaml.org,2002:merge":
+            raise ValueError(f"line {line} has the key <<, which is refused; write the keys themselves")
         key = loader.construct_object(key_node)
+        if isinstance(key, bool):  # a name such as on or no
+            key = key_node.value
         if str(key) in names:
             raise ValueError(f"line {line} gives {str(key)!r} again; give it once")
         names.add(str(key))

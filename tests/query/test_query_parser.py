@@ -74,3 +74,14 @@ def test_a_secret_is_refused_and_not_repeated(key):
 )
 def test_where_a_secret_is_and_how_it_is_used_is_none(said):
     assert parse_query_file(query(f"confs: {{{said}}}")).queries["a"].deploy.confs
+
+
+@pytest.mark.parametrize("name", ["no", "on", "off"])
+def test_a_word_that_yaml_takes_for_a_boolean_is_a_name(name):
+    assert list(parse_query_file(f"format_version: 1\nqueries: {{{name}: {{checkpoint: /c}}}}").queries) == [name]
+
+
+@pytest.mark.parametrize("around", ["\ufeff{}", "---\n{}", "{}...\n"])
+def test_what_editors_write_around_a_file_does_no_harm(around):
+    assert parse_query_file(around.format(query("sink: noop"))).queries.keys() == {"a"}
+    assert parse_query_file(query("sink: noop").replace("\n", "\r\n")).queries["a"].deploy.sink.text == "noop"
