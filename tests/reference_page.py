@@ -13,7 +13,9 @@ from collections.abc import Iterator
 import click
 
 from airflow_provider_ckpt import errors
+from airflow_provider_ckpt.change.option import WAIT_S
 from airflow_provider_ckpt.cli import cli
+from airflow_provider_ckpt.fleet.find import DEPTH, THREADS
 from tests.option_names import names_of
 from tests.package import PACKAGE
 
@@ -24,6 +26,8 @@ _WIDE = 110
 _OF_ALL = {"--storage-option", "--json", "--help"}
 _MADE = re.compile(rf"\n{re.escape(MARK)}\n(?:```text\n(?:(?!```).*\n)*```|(?:\|.*\n)*\|.*)\n")
 _HEADING = re.compile(r"^### (?:ckpt ([a-z-]+).*|(Checkpoint\w+)|(Errors))$", re.MULTILINE)
+#: Constants that are defaults of constructors.
+_CONSTANTS = {"WAIT_S": WAIT_S, "DEPTH": DEPTH, "THREADS": THREADS}
 #: Rooms whose classes the page has.
 FACES = ("hooks", "operators", "sensors", "triggers")
 CLASSES = {
@@ -100,7 +104,12 @@ def _of_signature(arguments: ast.arguments) -> Iterator[str]:
 
 def _parameter(argument: ast.arg, default: ast.expr | None) -> str:
     kind = f": {ast.unparse(argument.annotation)}" if argument.annotation else ""
-    return f"{argument.arg}{kind}{f' = {ast.unparse(default)}' if default else ''},"
+    return f"{argument.arg}{kind}{f' = {_value(default)}' if default else ''},"
+
+
+def _value(default: ast.expr) -> str:
+    """A default as a reader can type it: the value of a constant, where the code names one."""
+    return repr(_CONSTANTS[default.id]) if isinstance(default, ast.Name) else ast.unparse(default)
 
 
 def error_table() -> str:

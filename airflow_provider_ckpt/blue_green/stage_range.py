@@ -241,7 +241,7 @@ def _require_new(shadow: Opened | None, ours: CheckpointView, batch_id: int) -> 
 
 
 def _write(live: Store, fork: Store, before: OffsetSeq, end: OffsetSeq, batch_id: int, data: bytes) -> None:
-    """Write what the sources need first: an offset without it stops Spark."""
+    """First write the log entries that the sources need; Spark stops at an offset without them."""
     for source_id, offset in end.offsets:
         for needed in _source_entries(live, source_id, before.offset(source_id), offset):
             if fork.stat(needed) is None:

@@ -52,7 +52,7 @@ GROUPS = {
     "Reading": ("show", "log", "diff", "lag", "export", "publish-offsets", "check", "explain", "gate", "fleet"),
     "Waiting": ("wait",),
     "Backups": ("backup", "backups", "verify", "restore", "prune"),
-    "Changes in place": (
+    "Changes": (
         *("rollback", "seed", "repartition", "reset-offsets", "fence"),
         *("sources", "repair", "salvage", "undo", "history"),
     ),

@@ -46,7 +46,7 @@ class LogLine:
 
 
 def parse_line(line: str) -> LogLine:
-    """A line of a log, a terminal or a mail. What is not known is the message."""
+    """A line of a log, a terminal or a mail. Text of no known layout is taken as the message."""
     line = line.rstrip("\r\n")
     if "\x1b" in line:
         line = _ANSI.sub("", line)

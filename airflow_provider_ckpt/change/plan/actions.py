@@ -333,7 +333,7 @@ class _OfClosingEntry(_OnObject):
 class Close(_OfClosingEntry):
     """Close a checkpoint: no Spark starts from it, and no query plans its next batch, until it is opened again.
 
-    It is the first step of a plan between whose steps Spark would start wrong.
+    A plan begins with it when Spark, started between two steps, would go wrong.
     """
 
     do: ClassVar[str] = "close"

@@ -218,24 +218,22 @@ class ResetRequest(Planner):
         int | None,
         Opt(
             "--skip-version VERSION",
-            "Skip this version of a Delta table, at which the query stops, and no other. The query must have read all "
-            "that comes before it.",
+            "Delta: skip exactly this version, which the next batch would start with.",
             "whole",
             least=0,
             goal="skip_version",
         ),
-        Form("Or: past this version alone of a Delta table", "18"),
+        Form("Delta: skip exactly this version, which the next batch would start with", "18"),
     ] = None
     skip_snapshot: Annotated[
         int | None,
         Opt(
             "--skip-snapshot SNAPSHOT",
-            "Skip this snapshot of an Iceberg table, by its id, at which the query stops, and no other. The query "
-            "must have read all that comes before it.",
+            "Iceberg: skip exactly this snapshot, by its id, which the next batch would start with.",
             "id",
             goal="skip_snapshot",
         ),
-        Form("Or: past this snapshot alone of an Iceberg table", "8271638172636"),
+        Form("Iceberg: skip exactly this snapshot, by its id, which the next batch would start with", "8271638172636"),
     ] = None
     topics: Annotated[
         tuple[str, ...],
@@ -310,7 +308,7 @@ class ResetRequest(Planner):
 
     @property
     def text(self) -> str:
-        """The operators in words."""
+        """The goal as a sentence; the first note of the plan."""
         return f"Source {self.source_id} goes to {self.aim_there.text}."
 
     @property

@@ -79,8 +79,8 @@ def make_rollback(
 
     Args:
         stores: Where. In ``stores.backups`` an older batch is searched for when the checkpoint holds none any more.
-        target: A batch id, or another goal (``changes/rollback/goal.py``); ``stores.backups`` is the root of
-            a backup that is one.
+        target: A batch id, or another goal (``changes/rollback/goal.py``); for a backup, ``stores.backups`` must be
+            its root.
         trim_sink_log: Remove the dropped batches from the file sink's log as well.
         sink: The sink at ``stores.sink``, or a sink that has no place; a file sink when nothing says otherwise.
         sources: Declared types by source id, to count what will be read again.

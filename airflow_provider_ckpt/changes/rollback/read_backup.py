@@ -84,7 +84,7 @@ def _directories(names: Iterable[str]) -> set[str]:
 
 
 def read_restart_set(root: Store, backup: Manifest) -> tuple[CheckpointView, Manifest]:
-    """The backup as a checkpoint, its logs read; and its manifest with the objects that a restart needs, and no more.
+    """The backup read as a checkpoint, and its manifest cut down to the objects that a restart needs.
 
     Raises BackupCorruptError when the backup is not complete, or not of the batch that it says.
     """

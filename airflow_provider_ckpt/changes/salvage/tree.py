@@ -75,7 +75,7 @@ class Tree:
 
     @property
     def cleared(self) -> frozenset[str]:
-        """Directories in the place of files that a restart searches for or writes: they go, with what is in them."""
+        """Directories that are where a restart reads or writes a file. The plan removes them with their content."""
         return frozenset(
             name for name in self.view.folders if name in self.pieces or stands_in_the_way(name, self.batch_id)
         )

@@ -70,7 +70,7 @@ class _Writer(Writer):
             self._require_unseen()
 
     def _require_unseen(self) -> None:
-        """A query that still runs may have given the sink a batch that the new one will begin with."""
+        """Refuse when a sink has got a batch since the plan whose id the new checkpoint would use."""
         plan = self.plan
         markers = read_markers(self.sinks or [(sink, None) for sink in plan.declared_sinks])
         if [name for name, _ in markers] != [sink.name for sink in plan.declared_sinks]:

@@ -10,8 +10,7 @@ A copy may also lack unread records: it was begun late, or has deleted its first
 record since T is the first one here since T, which is an unread one at the latest, because it has all that follow. They
 have the same timestamp then, and the same content; or an older record comes before in the copy, which is a read one.
 
-What is read again are read records at or after the first record here whose timestamp is not before T: those with an
-equal timestamp, and those that are out of order.
+Records are read twice where their timestamp equals T, or where they are out of order.
 """
 
 from __future__ import annotations
