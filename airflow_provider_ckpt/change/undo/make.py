@@ -61,8 +61,8 @@ def make_undo(
         trigger: The trigger of the query; when not given, the one that was said for the change.
 
     Raises:
-        PlanError: There is no change to undo, the newest is not the one named, or files that it kept have changed since.
-            The error says what can be done.
+        PlanError: There is no change to undo, the newest is not the one named, or files that it kept have changed
+            since. The error says what can be done.
         CheckpointMovedError: The query is running, and removes what was just listed.
         StoreError: Its record is damaged.
     """
