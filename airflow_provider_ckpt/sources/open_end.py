@@ -20,8 +20,8 @@ from airflow_provider_ckpt.codec.source_kind import Question
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.errors import CheckpointError, located
 from airflow_provider_ckpt.query.source import Source, require_asked
-from airflow_provider_ckpt.sources.lag import Unread
 from airflow_provider_ckpt.sources.offer import hint_of
+from airflow_provider_ckpt.sources.table_loss import Unread
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.times import time_text
 from airflow_provider_ckpt.waiting import Condition, OffsetsReached, all_of

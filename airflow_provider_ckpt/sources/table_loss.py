@@ -1,4 +1,4 @@
-"""Question and answer about a source that is a table or directory: what stops it at the next start, or loses data."""
+"""What is asked and known of a source that is a table or directory: unread data, and what a restart stops at or loses."""
 
 from __future__ import annotations
 
@@ -59,6 +59,32 @@ class TableAtRestart:
     def sets(self, option: str) -> bool:
         """True if an option, by its name in lower case, is set to true."""
         return self.options.get(option, "").lower() == "true"
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """Unread data of a table or a directory.
+
+    Args:
+        unit: The unit: ``versions`` of a Delta table, ``snapshots`` of an Iceberg table, ``files``.
+        count: Number of units that hold unread data.
+        files: Number of data files that they have added; one of which a part was read counts.
+        size: Bytes of these files.
+        oldest_ms: Time at which the first of it was written, by the clock of its writer or of the storage, epoch
+            milliseconds; None when there is nothing, or it does not say.
+        note: Sentence on what these numbers leave out.
+        is_partial: True if some unread data is not counted, so that a count of 0 is not the end.
+        rows: Rows of the files that are left; None where that is not known.
+    """
+
+    unit: str
+    count: int
+    files: int
+    size: int
+    oldest_ms: int | None = None
+    note: str | None = None
+    is_partial: bool = False
+    rows: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,19 +9,18 @@ import pytest
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.documents.positions import LagSummaryFields, SourceLagFields
 from airflow_provider_ckpt.query.source import parse_asked
-from airflow_provider_ckpt.sources.kafka.extent import Extent
+from airflow_provider_ckpt.sources.kafka.extent import Extent, Retention
 from airflow_provider_ckpt.sources.lag import (
     MOST_NAMED,
     PartitionLag,
-    Retention,
     SourceLag,
-    Unread,
     lag_of_kafka,
     lag_of_table,
     summary_of,
     worst_of,
 )
 from airflow_provider_ckpt.sources.open_end import Access, open_table_end
+from airflow_provider_ckpt.sources.table_loss import Unread
 from airflow_provider_ckpt.storage.store import Store
 from tests.json_documents import problems
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_provider_ckpt.codec.offsets.delta import DeltaOffset
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.errors import MalformedEntryError, StoreError
-from airflow_provider_ckpt.sources.lag import Unread
+from airflow_provider_ckpt.sources.table_loss import Unread
 from airflow_provider_ckpt.tables.delta import Action, DeltaLog, open_table
 from airflow_provider_ckpt.untrusted.bounded_json import parse_json
 from airflow_provider_ckpt.waiting import Condition, OffsetsReached

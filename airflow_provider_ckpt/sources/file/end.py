@@ -34,8 +34,8 @@ from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.source_log import FileEntry, FileSinkLog, FileSourceLog, key_of
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.errors import CheckpointFormatError, MalformedEntryError, StoreError
-from airflow_provider_ckpt.sources.lag import Unread
 from airflow_provider_ckpt.sources.offer import offers_of
+from airflow_provider_ckpt.sources.table_loss import Unread
 from airflow_provider_ckpt.waiting import Condition, FilesRead, FilesWritten
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from airflow_provider_ckpt.codec.offsets.iceberg import START, IcebergOffset, of_value
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.errors import CheckpointError, MalformedEntryError, StoreError
-from airflow_provider_ckpt.sources.lag import Unread
+from airflow_provider_ckpt.sources.table_loss import Unread
 from airflow_provider_ckpt.tables.iceberg import read_history
 from airflow_provider_ckpt.tables.iceberg_history import History, Snapshot, rows_of
 from airflow_provider_ckpt.waiting import BatchCommitted, Condition, SnapshotReached

@@ -16,8 +16,7 @@ from airflow_provider_ckpt.codec.offsets.kafka import Partition
 from airflow_provider_ckpt.errors import StoreError, StoreUnavailableError
 from airflow_provider_ckpt.sources.kafka.causes import TIMED_OUT, Complaint, cause_of, is_final
 from airflow_provider_ckpt.sources.kafka.connect import Answer, Key, connected, consumer_of
-from airflow_provider_ckpt.sources.kafka.extent import Extent
-from airflow_provider_ckpt.sources.lag import Retention
+from airflow_provider_ckpt.sources.kafka.extent import Extent, Retention
 from airflow_provider_ckpt.untrusted.secrets import scrub, secrets_of
 
 #: Of so many partitions one call asks at most.

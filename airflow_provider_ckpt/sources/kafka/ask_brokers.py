@@ -12,8 +12,7 @@ from typing import Any
 
 from airflow_provider_ckpt.errors import StoreError
 from airflow_provider_ckpt.sources.kafka.ask import KafkaBroker, read_extent
-from airflow_provider_ckpt.sources.kafka.extent import Extent, Partition, together
-from airflow_provider_ckpt.sources.lag import Retention
+from airflow_provider_ckpt.sources.kafka.extent import Extent, Partition, Retention, together
 
 _NOTHING = Extent({}, {}, {})
 

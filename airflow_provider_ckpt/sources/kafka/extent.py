@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from airflow_provider_ckpt.codec.offsets.kafka import Partition, offsets_of, to_json
 
-__all__ = ["Extent", "Partition", "offsets_of", "to_json", "together"]
+__all__ = ["Extent", "Partition", "Retention", "offsets_of", "to_json", "together"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +51,19 @@ class Extent:
             topic: Extent({topic: topic_id}, earliest[topic], latest[topic])
             for topic, topic_id in self.topic_ids.items()
         }
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """How long a topic keeps its records, at least; it deletes segments, and never the one that is written.
+
+    Args:
+        time_ms: ``retention.ms``; None when age deletes nothing.
+        size: ``retention.bytes``, of each partition; None when size deletes nothing.
+    """
+
+    time_ms: int | None
+    size: int | None
 
 
 def together(extents: Iterable[Extent]) -> Extent:
