@@ -1,4 +1,4 @@
-"""What is asked and known of a source that is a table or directory: unread data, and what a restart stops at or loses."""
+"""Answers about a source that is a table or directory: its unread data, and what a restart stops at or loses."""
 
 from __future__ import annotations
 

@@ -107,8 +107,8 @@ class Saved:
     Args:
         size: Bytes.
         sha256: Of its content, hex.
-        attributes: Owner, group, mode and time of the original, where the copy may lack them; None when the saved object
-            is the original.
+        attributes: Owner, group, mode and time of the original, where the copy may lack them; None when the saved
+            object is the original.
     """
 
     size: int
