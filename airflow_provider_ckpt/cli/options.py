@@ -241,6 +241,10 @@ stopping = together(
     ),
 )
 
+breaking_lock = click.option(
+    "--break-lock", is_flag=True, help="Remove the lock of another change, which you know has ended."
+)
+
 
 def format_of(document: str | None, *, as_json: bool) -> str:
     """The format of the result, by ``--format`` and ``--json``. Raises click.UsageError where they disagree."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, TypedDict
 
-KindText = Annotated[
-    Literal["restore", "rollback", "undo", "repartition", "reset", "seed", "fence", "sources", "repair", "salvage"],
-    "type of change, such as `rollback`",
-]
+#: The kinds of plans; ``change/plan/kinds.py`` says what holds for each.
+Kind = Literal["restore", "rollback", "undo", "repartition", "reset", "seed", "fence", "sources", "repair", "salvage"]
+
+KindText = Annotated[Kind, "type of change, such as `rollback`"]
 
 
 class PlannedFields(TypedDict):

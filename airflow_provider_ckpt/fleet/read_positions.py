@@ -75,11 +75,6 @@ class FleetPositions:
         #: The ids of the topics that were seen, by location.
         self.topic_ids: dict[str, Mapping[str, str]] = {}
 
-    @property
-    def broker_requests(self) -> int:
-        """How many questions for offsets the brokers were asked."""
-        return self._brokers.requests
-
     def deploy_of(self, location: str) -> DeploySpec:
         """Declared deploy of the query with this checkpoint."""
         return self._deploys.of(location)

@@ -105,9 +105,3 @@ def undone_places(table: Store, query_id: str | None = None) -> dict[str, Place]
     """The names of manifests that were taken out of the table, and where they were; of one query, or of all."""
     found = {name: parse_undone(name) for name in table.find(UNDONE)}
     return {name: place for name, place in found.items() if place and query_id in (None, place.query_id)}
-
-
-def read_undone(table: Store) -> tuple[Manifest, ...]:
-    """The manifests that were taken out of the table."""
-    found = undone_places(table)
-    return tuple(in_parallel(lambda name: read_manifest(table, found[name], name), list(found), THREADS))

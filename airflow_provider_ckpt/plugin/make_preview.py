@@ -12,6 +12,7 @@ from airflow_provider_ckpt.change.option import fields_of
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan.difference import difference
 from airflow_provider_ckpt.change.plan.expectation import expectation_of
+from airflow_provider_ckpt.change.plan.kinds import command_of
 from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.changes.reset.make import ResetRequest
 from airflow_provider_ckpt.changes.reset.plan import moves_of
@@ -73,15 +74,12 @@ def make_preview(kind: Kind, location: str, asked: Asked, settings: Settings) ->
         raise PlanError(
             f"the logs have {logs.entries:,} entries, which is too many for a page.",
             location=store.location,
-            hint=f"{_NOTHING} Make the plan with the command: ckpt {_COMMANDS[kind]} {quote(store.location)}",
+            hint=f"{_NOTHING} Make the plan with the command: ckpt {command_of(kind)} {quote(store.location)}",
         )
     make = _make_rollback if kind == "rollback" else _make_reset
     plan, exact = make(normal, asked, settings)
     conf = {"checkpoint": plan.location, "checkpoint_conn_id": root.conn_id, **exact}
     return Preview(plan, {**conf, "expected_plan": expectation_of(plan)})
-
-
-_COMMANDS: Mapping[Kind, str] = {"rollback": "rollback", "reset": "reset-offsets"}
 
 
 def opening(settings: Settings) -> OpenStore:

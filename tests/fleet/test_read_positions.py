@@ -9,8 +9,10 @@ import pytest
 
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.cli import run
+from airflow_provider_ckpt.fleet import read_positions
 from airflow_provider_ckpt.fleet.read_positions import FleetPositions
 from airflow_provider_ckpt.query.deploy import parse_deploys
+from airflow_provider_ckpt.sources.kafka.ask_brokers import Brokers
 from airflow_provider_ckpt.storage.store import Store
 from tests.goldens import unpack
 from tests.kafka_checkpoint import commit_batch
@@ -117,7 +119,7 @@ def test_a_file_that_is_none_is_a_usage_error(fleet, capsys):
     assert "checkpoints is not a mapping" in capsys.readouterr().err
 
 
-def test_losses_are_findings_and_one_connection_serves_all(kafka, tmp_path, capsys):
+def test_losses_are_findings_and_one_connection_serves_all(kafka, tmp_path, capsys, monkeypatch):
     topics = [kafka.create() for _ in range(3)]
     for number, topic in enumerate(topics):
         kafka.produce(topic, 30, timestamp_ms=NOW_MS - 60_000)
@@ -140,6 +142,8 @@ def test_losses_are_findings_and_one_connection_serves_all(kafka, tmp_path, caps
     assert not any("topic ids" in row["unknown"] for row in rows)
 
     deploys = parse_deploys("deploy.yaml", f"sources: ['kafka:{kafka.bootstrap}']")
+    brokers = Brokers({})
+    monkeypatch.setattr(read_positions, "Brokers", lambda _: brokers)
     positions = FleetPositions(deploys, Store.open, {}, NOW_MS)
     stores = [Store.open(str(tmp_path / f"fleet/q{number}")) for number in range(3)]
     views = [observe(store) for store in stores]
@@ -149,7 +153,7 @@ def test_losses_are_findings_and_one_connection_serves_all(kafka, tmp_path, caps
         0,
         20,
     ]
-    assert positions.broker_requests == 3, "the beginnings, the ends, and the times of the first records"
+    assert brokers.requests == 3, "the beginnings, the ends, and the times of the first records"
 
 
 def test_a_topic_that_is_gone_is_a_finding_of_its_own_query(kafka, tmp_path, capsys):

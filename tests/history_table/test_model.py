@@ -17,7 +17,7 @@ from airflow_provider_ckpt.errors import CheckpointNotFoundError, StoreError
 from airflow_provider_ckpt.history_table.compact import compact
 from airflow_provider_ckpt.history_table.manifest import COMMIT_WITHIN_MS, GRACE_MS, Written
 from airflow_provider_ckpt.history_table.publish import abort, commit
-from airflow_provider_ckpt.history_table.read import read_table, read_undone
+from airflow_provider_ckpt.history_table.read import read_manifest, read_table, undone_places
 from airflow_provider_ckpt.history_table.rewind import rewind
 from airflow_provider_ckpt.history_table.vacuum import vacuum
 from airflow_provider_ckpt.history_table.write_rows import write_rows
@@ -228,7 +228,8 @@ def test_what_is_lost_is_deleted_a_day_later_and_nothing_else(world_of, monkeypa
     rows = rows_in(table)
     later_ms = max(world.turns.now_ms, NOW_MS) + 400 * GRACE_MS  # the files have the time of the machine
     vacuum(table, later_ms)
-    kept = (*read_table(table).manifests, *read_undone(table))
+    undone = [read_manifest(table, place, name) for name, place in undone_places(table).items()]
+    kept = (*read_table(table).manifests, *undone)
     assert set(table.find("data")) == {file.name for manifest in kept for file in manifest.files}
     assert rows_in(table) == rows
     assert vacuum(table, later_ms).files == ()

@@ -1,13 +1,9 @@
-"""The kinds of plans: what a plan of each must say, and which module carries it out.
-
-A new kind of change is a row of ``KINDS`` and a module with an ``Executor``; nothing else here knows of it.
-"""
+"""The kinds of plans: what a plan of each must say, which module carries it out, and which command makes it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
 
 from airflow_provider_ckpt.change.plan.actions import (
     Action,
@@ -32,8 +28,9 @@ from airflow_provider_ckpt.change.plan.requirements import (
     SameQuery,
     WriterStopped,
 )
+from airflow_provider_ckpt.documents.plans import Kind
 
-Kind = Literal["restore", "rollback", "undo", "repartition", "reset", "seed", "fence", "sources", "repair", "salvage"]
+__all__ = ["KINDS", "Kind", "Rules", "command_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +44,7 @@ class Rules:
         executor: The module of the class ``Executor`` that carries it out in place, below the package; empty for a plan
             that writes to a new location.
         called: Name of a plan in sentences; empty where that is its kind.
+        command: Name of the command that makes it; empty where that is its kind.
         can_be_undone: True if ``ckpt undo`` takes it back.
         takes_back: True if it takes another plan back, and so names it.
         takes_from_backups: True if the source that its copies name is a root of backups.
@@ -63,6 +61,7 @@ class Rules:
     steps: tuple[type[Action], ...]
     executor: str = ""
     called: str = ""
+    command: str = ""
     can_be_undone: bool = False
     takes_back: bool = False
     takes_from_backups: bool = False
@@ -116,6 +115,7 @@ KINDS: Mapping[Kind, Rules] = {
         may_require=(Fenced,),
         steps=(Close, Delete, Replace, Open),
         executor="changes.reset.make",
+        command="reset-offsets",
         can_be_undone=True,
     ),
     "salvage": Rules(
@@ -158,3 +158,8 @@ KINDS: Mapping[Kind, Rules] = {
         takes_from_backups=True,
     ),
 }
+
+
+def command_of(kind: Kind) -> str:
+    """The name of the command that makes a plan of a kind, such as ``reset-offsets``."""
+    return KINDS[kind].command or kind

@@ -12,6 +12,7 @@ from airflow_provider_ckpt.cli.changes.change_output import report_change
 from airflow_provider_ckpt.cli.changes.in_place import tell_user
 from airflow_provider_ckpt.cli.options import (
     DURATIONS,
+    breaking_lock,
     command,
     directories,
     executing,
@@ -27,9 +28,6 @@ _UNDO_TO = click.option(
     shell_complete=directories,
     help="Directory in which the records of changes are kept. By default _ckpt_undo beside the checkpoint.",
 )
-_BREAK_LOCK = click.option(
-    "--break-lock", is_flag=True, help="Remove the lock of another change, which you know has ended."
-)
 
 
 @command(
@@ -38,7 +36,7 @@ _BREAK_LOCK = click.option(
     also=DURATIONS,
 )
 @click.argument("location", shell_complete=directories)
-@options_of(FenceRequest, after={"wait_for_batch": (_UNDO_TO, _BREAK_LOCK)})
+@options_of(FenceRequest, after={"wait_for_batch": (_UNDO_TO, breaking_lock)})
 @executing
 @shared
 def fence(

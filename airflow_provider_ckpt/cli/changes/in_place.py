@@ -22,6 +22,7 @@ from airflow_provider_ckpt.cli.changes.plan_files import read_plan, write_plan
 from airflow_provider_ckpt.cli.options import (
     Command,
     accepting,
+    breaking_lock,
     executing,
     planning,
     shared,
@@ -36,10 +37,7 @@ from airflow_provider_ckpt.storage.store import Store
 
 def acting(command: Command) -> Command:
     """Add the options that all commands share which change a checkpoint in place."""
-    command = click.option(
-        "--break-lock", is_flag=True, help="Remove the lock of another change, which you know has ended."
-    )(command)
-    return stopping(planning(accepting(executing(shared(command)))))
+    return stopping(planning(accepting(executing(shared(breaking_lock(command))))))
 
 
 def tell_user(text: str) -> None:

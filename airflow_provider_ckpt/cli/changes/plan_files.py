@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from airflow_provider_ckpt.change.plan.file import MOST_BYTES, decode, encode
-from airflow_provider_ckpt.change.plan.kinds import Kind
+from airflow_provider_ckpt.change.plan.kinds import Kind, command_of
 from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.cli.absolute_words import absolute_location, absolute_words
 from airflow_provider_ckpt.cli.files import read_bytes, require_outside
@@ -23,8 +23,6 @@ from airflow_provider_ckpt.untrusted.secrets import scrub, secrets_of, without_s
 _WHERE = ("--storage-option", "--undo-to")
 #: Options that still say something when the plan comes from a file.
 _KEPT = ("--storage-option", "--undo-to", "--quiet-period", "--conf")
-#: Commands that are not called as the kind of their plans.
-_COMMANDS = {"reset": "reset-offsets"}
 
 
 def said_words() -> list[str]:
@@ -85,7 +83,7 @@ def next_command(plan: Plan, plan_out: str | None) -> str:
     if plan_out:
         kept = [word for at, word in enumerate(words) if word in _KEPT or words[at - 1] in _KEPT]
         kept += [word for word in words if word.startswith(tuple(f"{option}=" for option in _KEPT))]
-        words = [_COMMANDS.get(plan.kind, plan.kind), *_place(plan), "--plan", absolute_location(plan_out), *kept]
+        words = [command_of(plan.kind), *_place(plan), "--plan", absolute_location(plan_out), *kept]
     elif plan.undoes and not any(word.partition("=")[0] in ("--undoes", "--plan") for word in words):
         words += ["--undoes", plan.undoes]  # by the time that it is typed, another change may be the newest one
     words.append("--execute")
@@ -109,7 +107,7 @@ def seen_command(plan: Plan) -> str:
 def begun_command(plan: Plan) -> str:
     """The beginning of the command line that completes a change that was interrupted; without secrets."""
     target = ["--to-batch", str(plan.batch_id)] if plan.kind == "rollback" and plan.backup_id is None else []
-    return _shown("ckpt", _COMMANDS.get(plan.kind, plan.kind), *_place(plan), *target, *_where())
+    return _shown("ckpt", command_of(plan.kind), *_place(plan), *target, *_where())
 
 
 def _where() -> list[str]:

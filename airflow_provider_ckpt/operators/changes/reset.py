@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+from airflow_provider_ckpt.change.plan.kinds import command_of
 from airflow_provider_ckpt.changes.reset.make import ResetRequest
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.hooks.kafka import kafka_config
@@ -49,7 +50,7 @@ class CheckpointResetOffsetsOperator(CheckpointFencingOperator):
     """
 
     request = ResetRequest
-    does = "reset-offsets"
+    does = command_of("reset")
     has_done = "The offsets were reset of"
 
     def __init__(

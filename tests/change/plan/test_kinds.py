@@ -9,10 +9,11 @@ import pytest
 
 from airflow_provider_ckpt.change.executor import InPlace, executor_of
 from airflow_provider_ckpt.change.plan.actions import Action
-from airflow_provider_ckpt.change.plan.kinds import KINDS, Kind
+from airflow_provider_ckpt.change.plan.kinds import KINDS, Kind, command_of
 from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.change.plan.requirements import Requirement as AnyRequirement
 from airflow_provider_ckpt.change.plan.requirements import WriterStopped
+from airflow_provider_ckpt.cli import MODULES
 from tests.change.plans import REPARTITION, RESET, ROLLBACK, UNDO
 from tests.package import rooms_loaded_by
 
@@ -21,6 +22,11 @@ IN_PLACE = {kind: rules for kind, rules in KINDS.items() if rules.in_place}
 
 def test_every_kind_has_its_rules_and_no_other():
     assert set(KINDS) == set(get_args(Kind))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_command_of_a_kind_is_there(kind):
+    assert command_of(kind) in MODULES
 
 
 @pytest.mark.parametrize("kind", KINDS)
