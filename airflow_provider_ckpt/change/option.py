@@ -13,7 +13,7 @@ from dataclasses import fields as fields_in
 from functools import cache
 from typing import Annotated, Any, Literal, get_origin, get_type_hints
 
-from airflow_provider_ckpt.errors import CheckpointError
+from airflow_provider_ckpt.errors import CheckpointError, PlanError
 from airflow_provider_ckpt.query.sink import Sink
 from airflow_provider_ckpt.query.trigger import TRIGGER_HELP
 
@@ -164,6 +164,11 @@ def goal_values(asked: Any) -> dict[str, Any]:
 def goal_names(request: type) -> dict[str, str]:
     """The fields that say where to, by what the parser of goals calls them."""
     return {field.opt.goal: name for name, field in fields_of(request).items() if field.opt.goal}
+
+
+def not_known_yet(what: str, by: str = "plan()") -> PlanError:
+    """The error for a request that is used before a method of it has found what it means."""
+    return PlanError(f"{what} is not known yet.", hint=f"Nothing was done. Call {by} of the request, which finds it.")
 
 
 # --- fields that several changes have --------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from airflow_provider_ckpt.change import stage
 from airflow_provider_ckpt.change.fit_sink import require_fit
 from airflow_provider_ckpt.change.judge_start import judge_start
 from airflow_provider_ckpt.change.make_plan import Planner, Seen, find_begun, make_anew
-from airflow_provider_ckpt.change.option import Downstream, Opt, TriggerOf
+from airflow_provider_ckpt.change.option import Downstream, Opt, TriggerOf, not_known_yet
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan.actions import Copy, Replace
 from airflow_provider_ckpt.change.plan.kinds import Kind
@@ -138,12 +138,14 @@ class UndoRequest(Planner):
 
     @property
     def _record(self) -> journal.Record:
-        assert self.record is not None
+        if self.record is None:
+            raise not_known_yet("the change that is to be taken back")
         return self.record
 
     def is_met_by(self, plan: Plan) -> bool:
         """The same change is taken back."""
-        return plan.undoes == self._record.plan.plan_id
+        wanted = self.undoes if self.record is None else self.record.plan.plan_id
+        return wanted is not None and plan.undoes == wanted
 
     def observe(self, stores: Stores) -> CheckpointView:
         """The checkpoint with the entries of the batch that the change has left."""

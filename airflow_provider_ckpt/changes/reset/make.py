@@ -25,6 +25,7 @@ from airflow_provider_ckpt.change.option import (
     WaitForBatch,
     goal_names,
     goal_values,
+    not_known_yet,
     of_field,
 )
 from airflow_provider_ckpt.change.places import Stores
@@ -286,8 +287,9 @@ class ResetRequest(Planner):
             self.scope()
 
     def aimed(self, access: Access) -> Self:
-        """The same with its aim, for which what the source reads from is asked. Raises CheckpointError."""
-        assert self.source is not None
+        """The same with its aim, for which what the source reads from is asked. Raises CheckpointError, ValueError."""
+        if self.source is None:
+            raise PlanError("no source was given to move.", hint="Nothing was done. Give source.")
         return replace(self, aim=resolve_aim(self.source, self.goal(), self.scope(), access))
 
     @classmethod
@@ -302,8 +304,9 @@ class ResetRequest(Planner):
 
     @property
     def aim_there(self) -> Aim:
-        """Where to, once it was asked."""
-        assert self.aim is not None
+        """Where to, once it was asked. Raises PlanError before."""
+        if self.aim is None:
+            raise not_known_yet("the aim of the reset", "aimed()")
         return self.aim
 
     @property
@@ -324,7 +327,7 @@ class ResetRequest(Planner):
 
     def is_done(self, record: Record, stores: Stores) -> bool:
         """A relative move, until the query has run or another one asks: nobody wants to go further."""
-        if not self.aim_there.is_relative or self.asks_anew(record.by):
+        if self.again is not None or not self.aim_there.is_relative or self.asks_anew(record.by):
             return False
         view = self.observe(stores)
         return view.latest_planned == record.plan.batch_id and not moves_of(record.plan, view)
@@ -371,11 +374,9 @@ class ResetRequest(Planner):
 
     def _plan(self, seen: Seen, moves: Sequence[Move], trigger: str) -> Plan:
         fence = required_fence(seen.stores) if self.fenced else None
-        real_time = trigger == REAL_TIME
-        found = effects_of(seen.view, seen.sink.marker, moves, real_time=real_time, fenced=self.fenced)
+        found = effects_of(seen.view, seen.sink.marker, moves, real_time=trigger == REAL_TIME, fenced=self.fenced)
         effects = tuple(map(seen.sink.named, found))
-        plan = plan_reset(seen.view, moves, now_ms(), effects, _initials(seen), fence)
-        return replace(plan, trigger=trigger)
+        return replace(plan_reset(seen.view, moves, now_ms(), effects, _initials(seen), fence), trigger=trigger)
 
 
 class Executor(InPlace):

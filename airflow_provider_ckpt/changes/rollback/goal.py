@@ -21,6 +21,7 @@ import re
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 from airflow_provider_ckpt.checkpoint.progress import advance, source_kind
@@ -259,6 +260,7 @@ def parse_target(
     backup: str | None = None,
     before_deploy: Bookmark | str | Mapping[str, Any] | None = None,
     source_types: Mapping[str, str] | None = None,
+    called: Mapping[str, str] = MappingProxyType({}),
 ) -> RollbackGoal:
     """The one target that was given, from what a person or a template wrote; empty text says nothing.
 
@@ -270,6 +272,7 @@ def parse_target(
         backup: ``ROOT/ID``.
         before_deploy: The bookmark that a gate has taken before the deploy; JSON when it is text.
         source_types: Declared type by source id, to compare offsets.
+        called: Names of these arguments at the caller, for the error.
 
     Raises:
         ValueError: None or several are given, or one makes no sense.
@@ -279,8 +282,11 @@ def parse_target(
     given |= {"backup": backup, "before_deploy": before_deploy}
     named = [name for name, value in given.items() if value is not None and value != ""]
     if len(named) != 1:
-        found = " and ".join(named) or "none"
-        raise ValueError(f"give exactly one of {', '.join(given)}, which say where to roll back to; given: {found}")
+        known, found = ([called.get(name, name) for name in names] for names in (given, named))
+        raise ValueError(
+            f"give exactly one of {', '.join(known)}, which say where to roll back to; given: "
+            f"{' and '.join(found) or 'none'}"
+        )
     match named[0]:
         case "batch":
             return ToBatch(_batch_id(str(batch)))

@@ -23,7 +23,9 @@ from airflow_provider_ckpt.change.option import (
     SinkOf,
     TriggerOf,
     WaitForBatch,
+    goal_names,
     goal_values,
+    not_known_yet,
     of_field,
 )
 from airflow_provider_ckpt.change.places import Stores
@@ -113,7 +115,8 @@ class RollbackRequest(Planner):
 
     Args:
         goal: That, where it is not said by the other fields.
-        batch_id: The batch that it is, of which the checkpoint holds all that a restart reads.
+        batch_id: The batch that it is, of which the checkpoint holds all that a restart reads; None until it is
+            known.
         backup: The backup that it is, whose files come as far as the checkpoint lacks them.
         is_closed: Whether the checkpoint is closed around the steps by the change that they are for, which is judged.
         note: How the goal was found, for who reads a plan that is made now; one that was begun keeps its own.
@@ -202,7 +205,7 @@ class RollbackRequest(Planner):
     wait_for_batch: WaitForBatch = WAIT_S
     trigger: TriggerOf = None
     goal: RollbackGoal | None = None
-    batch_id: int = 0
+    batch_id: int | None = None
     backup: Manifest | None = None
     is_closed: bool = False
     note: str = ""
@@ -219,12 +222,16 @@ class RollbackRequest(Planner):
             ValueError: None or several are given, or one makes no sense.
             CheckpointError: ``to_before_deploy`` is no bookmark.
         """
-        return self.goal or parse_target(**goal_values(self), source_types=self.source_types)
+        if self.goal is not None:
+            return self.goal
+        return parse_target(**goal_values(self), source_types=self.source_types, called=goal_names(RollbackRequest))
 
     @property
-    def _found(self) -> RollbackTarget:
-        assert isinstance(self.goal, RollbackTarget)
-        return self.goal
+    def _found(self) -> tuple[RollbackTarget, int]:
+        """The goal, and the batch that it is, once it is known. Raises PlanError."""
+        if not isinstance(self.goal, RollbackTarget) or self.batch_id is None:
+            raise not_known_yet("the batch of the rollback")
+        return self.goal, self.batch_id
 
     @property
     def places(self) -> Mapping[str, Any]:
@@ -260,10 +267,10 @@ class RollbackRequest(Planner):
         return read_unmoved(lambda: _found_or_made(self, stores), stores.checkpoint, stores.sink)
 
     def is_met_by(self, plan: Plan) -> bool:
-        """The batch is the end, or the backup."""
+        """The batch is the end, or the backup; no plan is, while the batch is not known."""
         if self.backup is not None:
             return FromBackup(self.backup.backup_id) in plan.requirements
-        return plan.batch_id == self.batch_id
+        return self.batch_id is not None and plan.batch_id == self.batch_id
 
     def observe(self, stores: Stores) -> CheckpointView:
         """The checkpoint with the entries of the batch, as far as it has them."""
@@ -271,12 +278,13 @@ class RollbackRequest(Planner):
 
     def decide(self, seen: Seen) -> Plan:
         """Every later batch goes; of a backup what differs from it goes, and its files come."""
+        target, batch_id = self._found
         if self.backup is not None:
             plan, entry, view = exchange(seen, self.backup, fenced=self.fenced, closed=self.is_closed)
         else:
-            plan, view = drop_later(seen, self.batch_id, fenced=self.fenced), seen.view
-            later = committed_later(self._found, self.batch_id, view)
-            plan, entry = replace(plan, warnings=(*plan.warnings, *later)), view.offset_seq(self.batch_id)
+            plan, view = drop_later(seen, batch_id, fenced=self.fenced), seen.view
+            later = committed_later(target, batch_id, view)
+            plan, entry = replace(plan, warnings=(*plan.warnings, *later)), view.offset_seq(batch_id)
         plan = self._told(plan, seen, entry, view)
         return plan if self.is_closed else _with_repeated(plan, seen)
 
@@ -293,7 +301,7 @@ class RollbackRequest(Planner):
             newest = None  # going back from an entry that is damaged, or came meanwhile: what was read cannot be told
         notes = (
             *filter(None, [self.note]),
-            *notes_of(self._found, resets.batch_id, entry, newest, self.source_types),
+            *notes_of(self._found[0], resets.batch_id, entry, newest, self.source_types),
             *plan.notes,
         )
         plan = replace(plan, notes=notes, warnings=(*plan.warnings, *resets.warnings()))

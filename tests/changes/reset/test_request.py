@@ -9,6 +9,7 @@ import pytest
 from airflow_provider_ckpt.change.option import fields_of, goal_names
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.changes.reset.make import ResetRequest, make_reset
+from airflow_provider_ckpt.errors import PlanError
 from airflow_provider_ckpt.query.sink import parse_sink
 from airflow_provider_ckpt.query.source import parse_item
 from airflow_provider_ckpt.sources.goal import SkipSnapshot, SkipVersion, ToSnapshot, ToVersion, parse_goal
@@ -80,3 +81,17 @@ def test_a_plan_is_made_with_all_that_was_said(tmp_path):
     aim = KafkaAim(broker_of(query), asked.goal(), asked.scope())
     made, wanted = replace(asked, aim=aim).plan(stores), make_reset(stores, "0", aim, sink=sink)
     assert (made.actions, made.effects, made.trigger) == (wanted.actions, wanted.effects, "availableNow")
+
+
+def test_without_an_aim_nothing_is_met_or_planned(tmp_path):
+    query = KafkaQuery(Store.open(str(tmp_path / "orders")))
+    for batch_id in range(3):
+        query.commit(batch_id)
+    stores, asked = Stores(query.store), ResetRequest(source=parse_item("0=kafka:h:9092"), shift_by=-5)
+    plan = replace(asked, aim=KafkaAim(broker_of(query), asked.goal(), asked.scope())).plan(stores)
+    for use in (lambda: asked.is_met_by(plan), lambda: asked.plan(stores)):
+        with pytest.raises(PlanError, match="the aim of the reset is not known yet"):
+            use()
+    with pytest.raises(PlanError, match="no source was given to move"):
+        ResetRequest(shift_by=-5).aimed(None)
+    assert ResetRequest.of(plan, stores).is_met_by(plan)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from airflow_provider_ckpt.change.make_plan import Seen
 from airflow_provider_ckpt.change.option import goal_names
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.changes.rollback.goal import (
@@ -16,6 +17,7 @@ from airflow_provider_ckpt.changes.rollback.goal import (
     parse_target,
 )
 from airflow_provider_ckpt.changes.rollback.make import RollbackRequest, make_rollback
+from airflow_provider_ckpt.errors import PlanError
 from airflow_provider_ckpt.query.sink import parse_sink
 from airflow_provider_ckpt.query.source import parse_by_id
 from airflow_provider_ckpt.restart.bookmark import Bookmark
@@ -42,7 +44,29 @@ def test_a_field_says_where_to(name):
 
 def test_every_target_that_there_is_can_be_asked_for():
     assert set(GOALS) == set(goal_names(RollbackRequest).values())
-    assert goal_names(RollbackRequest).keys() == parse_target.__kwdefaults__.keys() - {"source_types"}
+    assert goal_names(RollbackRequest).keys() == parse_target.__kwdefaults__.keys() - {"source_types", "called"}
+
+
+@pytest.mark.parametrize(
+    ("given", "found"), [({}, "none"), ({"to_batch": 5, "to_backup": "s3://b/ID"}, "to_batch and to_backup")]
+)
+def test_it_is_said_exactly_once_by_the_names_of_the_arguments(given, found):
+    said = f"give exactly one of to_batch, .* to_before_deploy, which say where to roll back to; given: {found}$"
+    with pytest.raises(ValueError, match=said):
+        RollbackRequest(**given).require_sense()
+
+
+def test_a_goal_that_was_not_known_yet_is_met_by_no_plan(tmp_path):
+    query = FakeQuery(Store.open(str(tmp_path / "orders")))
+    for batch_id in range(4):
+        query.commit(batch_id)
+    stores = Stores(query.store)
+    first = make_rollback(stores, 0)
+    assert not RollbackRequest(to_batch=5).is_met_by(first)
+    assert RollbackRequest(batch_id=0).is_met_by(first)
+    asked = RollbackRequest(to_batch=0)
+    with pytest.raises(PlanError, match="the batch of the rollback is not known yet"):
+        asked.decide(Seen(stores, asked.observe(stores), asked.said))
 
 
 def test_a_backup_names_the_root_of_its_own():
