@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 from airflow_provider_ckpt.change.fit_sink import FittedSink, fit_sink
 from airflow_provider_ckpt.change.judge_start import judge_start
 from airflow_provider_ckpt.change.lock import lock_warnings
+from airflow_provider_ckpt.change.option import WAIT_S
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan.kinds import Kind
 from airflow_provider_ckpt.change.plan.plan import Plan
@@ -24,10 +25,8 @@ from airflow_provider_ckpt.checkpoint.observe import observe, refuse_closed, ref
 from airflow_provider_ckpt.checkpoint.read_unmoved import read_unmoved
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.errors import PlanError
+from airflow_provider_ckpt.query.sink import Sink
 from airflow_provider_ckpt.storage.store import Store
-
-#: The fields of :class:`Said`, as requests call them, and their values where a kind has none.
-_SAID: Mapping[str, Any] = {"sink": None, "trigger": None, "trim_sink_log": False}
 
 
 @dataclass(frozen=True)
@@ -69,10 +68,42 @@ class Planner(ABC):
     kind: ClassVar[Kind]
     fenced: bool = False
 
+    # What a face asks of every request; a kind that has a field of that name says it by that.
+
+    @property
+    def sink(self) -> Sink | None:
+        """The sink of the query; None where nothing is said."""
+        return None
+
+    @property
+    def trigger(self) -> str | None:
+        """The trigger of the query; None where nothing is said."""
+        return None
+
+    @property
+    def trim_sink_log(self) -> bool:
+        """Whether the log of a file sink is trimmed."""
+        return False
+
+    @property
+    def fence(self) -> bool:
+        """Whether the checkpoint is fenced first."""
+        return False
+
+    @property
+    def wait_for_batch(self) -> float:
+        """Seconds that the fence waits for the commit of a batch in flight."""
+        return WAIT_S
+
+    @property
+    def downstream(self) -> tuple[str, ...]:
+        """Roots below which readers of what is dropped are searched for."""
+        return ()
+
     @property
     def said(self) -> Said:
-        """What is said of it beside its target, by the fields of these names."""
-        return Said(*(getattr(self, name, default) for name, default in _SAID.items()))
+        """What is said of it beside its target."""
+        return Said(sink=self.sink, trigger=self.trigger, trim_sink_log=self.trim_sink_log)
 
     @property
     def places(self) -> Mapping[str, Any]:

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from airflow_provider_ckpt import codec
 from airflow_provider_ckpt.backup.catalog import survey_backups
+from airflow_provider_ckpt.change.make_plan import Planner
 from airflow_provider_ckpt.change.open_sinks import open_sink
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan.plan import Plan
@@ -42,6 +43,23 @@ MOST_NAMED = 10
 #: So far may the clocks of a driver and of the storage be apart, milliseconds.
 _SLACK_MS = 3_600_000
 _KEEPING_NOTHING = ("console", "noop", "memory")
+
+
+def plan_with_readers(
+    asked: Planner, stores: Stores, open_store: Callable[[str], Store], *, fenced: bool = False
+) -> Plan:
+    """The plan of what is asked for, as every face shows it: with who has read what it drops.
+
+    Args:
+        asked: The request.
+        stores: Where.
+        open_store: Opens the sink, further places that the record of a change names, and checkpoints beside this one.
+        fenced: Make it behind the fence that is there.
+
+    Raises what :meth:`Planner.plan` raises.
+    """
+    plan = replace(asked, fenced=fenced).plan(stores, open_store)
+    return with_readers(plan, stores, asked.sink or plan.declared_sink, open_store, asked.downstream)
 
 
 def with_readers(
@@ -173,7 +191,7 @@ def _candidates(
     checkpoint: Store, open_store: Callable[[str], Store], roots: Sequence[str], backups: Store | None
 ) -> Iterator[tuple[str, Iterator[Store]]]:
     """Places, each with the checkpoints there."""
-    yield f"beside {checkpoint.location}", _beside(checkpoint)
+    yield f"beside {checkpoint.location}", _beside(checkpoint, open_store)
     if others := sorted({*checkpoint.ls()[1]} - layout.TOP_DIRECTORIES):
         stores = (checkpoint.child(name) for name in others[:MOST_BESIDE])
         yield f"inside {checkpoint.location}", (store for store in stores if list_checkpoint(store).is_checkpoint)
@@ -183,8 +201,8 @@ def _candidates(
         yield f"in the backups {backups.location}", _backed_up(backups, open_store)
 
 
-def _beside(checkpoint: Store) -> Iterator[Store]:
-    parent = checkpoint.at(checkpoint.sibling("x").location.rpartition("/")[0])
+def _beside(checkpoint: Store, open_store: Callable[[str], Store]) -> Iterator[Store]:
+    parent = open_store(checkpoint.sibling("x").location.rpartition("/")[0])
     names = sorted(parent.ls()[1])
     for name in names[:MOST_BESIDE]:
         store = parent.child(name)

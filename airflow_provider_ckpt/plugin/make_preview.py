@@ -20,6 +20,7 @@ from airflow_provider_ckpt.changes.rollback.make import RollbackRequest
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.errors import CheckpointError, PlanError, StoreError
+from airflow_provider_ckpt.fleet.find_readers import plan_with_readers
 from airflow_provider_ckpt.hooks.kafka import kafka_config
 from airflow_provider_ckpt.plugin.preview_form import FIELDS, Kind
 from airflow_provider_ckpt.plugin.read_batches import list_both
@@ -105,7 +106,7 @@ def _make_rollback(location: str, asked: Asked, settings: Settings) -> tuple[Pla
     types = _types(asked.get("sources"))
     request = RollbackRequest(**{**asked, "sources": parse_by_id(types), "sink": _sink(asked)})
     stores = _stores(location, request, settings)
-    plan = request.plan(stores)
+    plan = plan_with_readers(request, stores, opening(settings))
     goal = {"to_backup": f"{plan.source}/{plan.backup_id}"} if plan.backup_id else {"to_batch": plan.batch_id}
     return plan, {**goal, **_without_goal("rollback", asked), **({"sources": types} if types else {})}
 
@@ -142,7 +143,7 @@ def _make_reset(location: str, asked: Asked, settings: Settings) -> tuple[Plan, 
     stores = _stores(location, request, settings)
     with connected(conn_id, source.location):
         access = Access(opening(settings), stores.checkpoint, kafka_config(conn_id))
-    plan = request.aimed(access).plan(stores)
+    plan = plan_with_readers(request.aimed(access), stores, opening(settings))
     moved = _moved(plan, stores)
     if not moved:
         return plan, dict(asked)

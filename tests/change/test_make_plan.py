@@ -9,13 +9,17 @@ from typing import Any, ClassVar, Self
 import pytest
 
 from airflow_provider_ckpt.change.make_plan import Planner, Seen, find_or_make, observe_without_flight
+from airflow_provider_ckpt.change.option import WAIT_S
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan.kinds import Kind
 from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.change.record import journal
+from airflow_provider_ckpt.change.record.resume import Said
+from airflow_provider_ckpt.changes.rollback.make import RollbackRequest
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.offset_log import CLOSING
 from airflow_provider_ckpt.errors import CheckpointClosedError, PlanError
+from airflow_provider_ckpt.query.sink import Sink
 from airflow_provider_ckpt.storage.store import Store
 from tests.change.plans import RESET, ROLLBACK
 
@@ -60,6 +64,13 @@ def carry_out(plan: Plan, stores: Stores, number: int) -> Plan:
 
 def done(stores: Stores, batch_id: int = 3) -> Plan:
     return replace(RESET, location=stores.checkpoint.location, batch_id=batch_id, planned_at_ms=1)
+
+
+def test_what_is_said_beside_the_target_is_in_fields_of_these_names():
+    said = {"sink": Sink("kafka"), "trigger": "availableNow", "trim_sink_log": True}
+    assert RollbackRequest(**said).said == Said(**said)
+    assert Touch(3).said == Said(), "a kind without such fields says nothing"
+    assert (Touch(3).fence, Touch(3).downstream, Touch(3).wait_for_batch) == (False, (), WAIT_S)
 
 
 def test_a_change_that_is_done_is_not_planned_once_more(stores):

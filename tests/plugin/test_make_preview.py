@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,7 +65,9 @@ def test_the_run_makes_the_plan_that_was_previewed(checkpoint, settings, case):
     before = list_tree(Store.open(str(checkpoint.parents[1])))
     preview = make_preview("rollback", str(checkpoint), asked, settings)
     assert preview.plan.batch_id == batch_id and preview.conf["to_batch"] == batch_id
-    assert expectation_of(plan_of_the_run("rollback", preview.conf)) == preview.conf["expected_plan"]
+    made = plan_of_the_run("rollback", preview.conf)
+    assert expectation_of(made) == preview.conf["expected_plan"]
+    assert {*made.warnings} <= {*preview.plan.warnings}, "a person reads all that the run will say"
     assert list_tree(Store.open(str(checkpoint.parents[1]))) == before, "nothing was written, no lock was taken"
 
 
@@ -76,6 +79,21 @@ def test_a_backup_whose_files_come_back(checkpoint, settings, tmp_path):
     preview = make_preview("rollback", str(checkpoint), asked, settings)
     assert preview.conf["to_backup"] == f"{tmp_path / 'backups'}/{backup_id}", "its whole name"
     assert expectation_of(plan_of_the_run("rollback", preview.conf)) == preview.conf["expected_plan"]
+
+
+@pytest.mark.parametrize("roots", ["lake", "lake/orders, lake/out"])
+def test_who_has_read_what_is_dropped_is_said_and_searched_for_below_the_roots(checkpoint, tmp_path, roots):
+    out = tmp_path / "lake" / "out"
+    (out / "_spark_metadata").mkdir(parents=True)
+    for batch_id in range(6):
+        status = {"path": f"file://{out}/{batch_id}", "size": 1, "isDir": False, "modificationTime": 1}
+        status |= {"blockReplication": 1, "blockSize": 1, "action": "add"}
+        (out / "_spark_metadata" / str(batch_id)).write_text(f"v1\n{json.dumps(status)}")
+    settings = Settings(parse_roots(", ".join(f"{tmp_path}/{root}" for root in roots.split(", "))))
+    asked = {"to_batch": 2, "sink": f"file:{out}", "trim_sink_log": True}
+    plan = make_preview("rollback", str(checkpoint), asked, settings).plan
+    (told,) = (warning for warning in plan.warnings if warning.startswith("Who has read what batches 3 to 5 wrote"))
+    assert ("is not below a root that the pages may read" in told) == (roots != "lake")
 
 
 @dataclass

@@ -23,12 +23,12 @@ class Said:
     Args:
         sink: The sink of the query.
         trigger: Its trigger.
-        trims: True if the log of a file sink is to be trimmed.
+        trim_sink_log: True if the log of a file sink is to be trimmed.
     """
 
     sink: Sink | None = None
     trigger: str | None = None
-    trims: bool = False
+    trim_sink_log: bool = False
 
 
 def find_interrupted(
@@ -92,7 +92,7 @@ def _differences(plan: Plan, stores: Stores, said: Said) -> Iterator[tuple[str, 
         yield f"sink {' and '.join(sorted(sinks)) or NOT_DECLARED}", f"sink {name}"
     if said.trigger and plan.trigger != said.trigger:
         yield f"trigger {plan.trigger or NOT_DECLARED}", f"trigger {said.trigger}"
-    if said.trims and not plan.sink:
+    if said.trim_sink_log and not plan.sink:
         yield "log of the sink left as it is", "log of the sink trimmed"
     root = stores.backups
     if root is not None and plan.rules.takes_from_backups and plan.source and plan.source != root.location:

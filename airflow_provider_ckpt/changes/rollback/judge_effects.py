@@ -37,7 +37,7 @@ def judge_sink(
     Raises:
         PlanError: The sink does not fit the query, or its log cannot be trimmed.
     """
-    sink_log = _log_to_trim(stores, said.sink, batch_id) if said.trims else None
+    sink_log = _log_to_trim(stores, said.sink, batch_id) if said.trim_sink_log else None
     sink = fit_sink(stores, view, said.sink, batch_id)
     planned = view.latest_committed if fenced else view.latest_planned
     effect = rollback_effect(sink.marker, batch_id, newest or planned, trimmed=sink_log is not None)

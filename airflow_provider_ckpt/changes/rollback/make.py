@@ -398,7 +398,7 @@ def make_exchange(stores: Stores, backup: Manifest, said: Said) -> Plan:
 
     Raises what :func:`make_rollback` raises.
     """
-    own: dict[str, Any] = {"sink": said.sink, "trigger": said.trigger, "trim_sink_log": said.trims}
+    own: dict[str, Any] = {"sink": said.sink, "trigger": said.trigger, "trim_sink_log": said.trim_sink_log}
     asked = RollbackRequest(
         goal=ToBatch(backup.batch_id), backup=backup, batch_id=backup.batch_id, is_closed=True, **own
     )

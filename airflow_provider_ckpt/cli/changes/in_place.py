@@ -11,7 +11,7 @@ import click
 
 from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.make_plan import Planner
-from airflow_provider_ckpt.change.option import WAIT_S, FieldError, fields_of
+from airflow_provider_ckpt.change.option import FieldError, fields_of
 from airflow_provider_ckpt.change.places import Stores, require_own_place
 from airflow_provider_ckpt.change.plan.fenced import idle_query_warning
 from airflow_provider_ckpt.change.plan.plan import Plan
@@ -31,7 +31,7 @@ from airflow_provider_ckpt.cli.options import (
 )
 from airflow_provider_ckpt.cli.query_names import origins_of, require_same_declared
 from airflow_provider_ckpt.cli.render import progress_bar, say
-from airflow_provider_ckpt.fleet.find_readers import with_readers
+from airflow_provider_ckpt.fleet.find_readers import plan_with_readers
 from airflow_provider_ckpt.storage.store import Store
 
 
@@ -92,11 +92,9 @@ class Change:
         """
 
         def made(fenced: bool) -> Plan:
-            plan = replace(asked, fenced=fenced).plan(stores, self.opener)
-            roots = getattr(asked, "downstream", ())
-            return with_readers(plan, stores, asked.said.sink or plan.declared_sink, self.opener, roots)
+            return plan_with_readers(asked, stores, self.opener, fenced=fenced)
 
-        if not getattr(asked, "fence", False):
+        if not asked.fence:
             return made(False)
         if self.how["query_is_stopped"]:
             raise click.UsageError("--fence is in place of --i-know-it-is-stopped; give one of them")
@@ -115,8 +113,8 @@ class Change:
             acts=self.how["execute"],
             unfenced=unfenced,
             by=user_and_host(),
-            trigger=asked.said.trigger,
-            wait_s=getattr(asked, "wait_for_batch", WAIT_S),
+            trigger=asked.trigger,
+            wait_s=asked.wait_for_batch,
             break_lock=self.how["break_lock"],
             tell=tell_user,
         )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -23,7 +22,7 @@ from airflow_provider_ckpt.change.record.find_done import find_done, receipt_of
 from airflow_provider_ckpt.change.record.journal import Record
 from airflow_provider_ckpt.changes.fence.put_first import plan_behind
 from airflow_provider_ckpt.errors import CheckpointError, PlanError
-from airflow_provider_ckpt.fleet.find_readers import with_readers
+from airflow_provider_ckpt.fleet.find_readers import plan_with_readers
 from airflow_provider_ckpt.hooks.checkpoint import airflow_errors, duration_ms_of, require_flags
 from airflow_provider_ckpt.lineage.datasets import Named, declared_sinks, declared_sources
 from airflow_provider_ckpt.operators.base import (
@@ -205,11 +204,9 @@ class CheckpointChangeOperator(CheckpointOperator):
         stores = Stores.of(self.checkpoint, self.store, undo=self.undo_root, **asked.places)
 
         def made(fenced: bool) -> Plan:
-            plan = replace(asked, fenced=fenced).plan(stores, self.store)
-            roots = getattr(asked, "downstream", ())
-            return with_readers(plan, stores, asked.said.sink or plan.declared_sink, self.store, roots)
+            return plan_with_readers(asked, stores, self.store, fenced=fenced)
 
-        plan = self.planned_behind(made, stores, asked.said.trigger)
+        plan = self.planned_behind(made, stores, asked.trigger)
         return plan, stores.for_plan(plan, self.store)
 
     def wanted(self) -> Any:

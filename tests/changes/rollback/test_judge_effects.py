@@ -41,7 +41,7 @@ def test_nothing_runs_again_after_the_newest_batch_but_in_real_time(golden):
 def test_only_the_log_of_a_file_sink_is_trimmed(golden):
     store, view = seen(golden("agg-hdfs"), 5)
     with pytest.raises(PlanError, match="only for a file sink"):
-        judge_sink(Stores(store), view, 5, Said(Sink("kafka"), trims=True))
+        judge_sink(Stores(store), view, 5, Said(Sink("kafka"), trim_sink_log=True))
 
 
 def test_the_entry_after_the_target_is_read_as_far_as_it_is_whole(golden):
