@@ -32,8 +32,8 @@ def plan_behind(
 ) -> tuple[Plan, bool]:
     """Plan a change behind a fence, which is put first where the change is carried out.
 
-    Nothing is fenced for a change that was carried out already. A change that was interrupted is completed as it was
-    begun.
+    Nothing is fenced for a change that was carried out already, or that has nothing to do. A change that was
+    interrupted is completed as it was begun.
 
     Args:
         make: Makes the plan, behind the fence that is there or without one.
@@ -52,10 +52,10 @@ def plan_behind(
 
     Raises what :func:`~airflow_provider_ckpt.changes.fence.put_fence.put_fence` and ``make`` raise.
     """
-    if acts:
+    if acts or find_fence(stores) is None:
         with suppress(CheckpointError):  # a query that runs, for example: behind the fence it does not
             plan = make(False)
-            if find_applied(plan, stores) is not None:
+            if not plan.actions or find_applied(plan, stores) is not None:
                 return plan, False
     refuse_flow(stores.checkpoint.location)
     if find_other_interrupted(stores) is not None:

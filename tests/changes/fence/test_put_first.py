@@ -70,6 +70,19 @@ def test_nothing_is_fenced_for_a_change_that_was_carried_out(stores):
     assert [item.plan.kind for item in history(stores.checkpoint)] == ["rollback"]
 
 
+@pytest.mark.parametrize("acts", [True, False])
+def test_a_change_that_is_asked_for_again_has_nothing_to_do_and_is_not_fenced(stores, acts):
+    """Its plan is made anew, without a step: a second fence would be a batch that has to be dropped."""
+    plan, _ = planned(stores, acts=True)
+    apply(plan, stores, quiet_s=0, accept_sink="unknown")
+    before = read_all(stores.checkpoint)
+    again, fenced = planned(stores, acts=acts)
+    assert (again.actions, fenced) == ((), False)
+    assert apply(again, stores, quiet_s=0).status == "already_applied"
+    assert read_all(stores.checkpoint) == before
+    assert [item.plan.kind for item in history(stores.checkpoint)] == ["fence", "rollback"]
+
+
 def test_a_change_that_was_interrupted_is_completed_as_it_was_begun(stores):
     with pytest.raises(KeyboardInterrupt):
         apply(make_rollback(stores, ToBatch(2)), stores, on_step=stop_after(2), **WORD)

@@ -126,7 +126,7 @@ def test_a_restore_fences_the_checkpoint_that_the_backup_was_taken_from(home):
     ("kind", "more"),
     [
         (CheckpointRollbackOperator, {"to_batch": 1}),
-        (CheckpointResetOffsetsOperator, {"source": "0=kafka:forged:9092", "to_current": True}),
+        (CheckpointResetOffsetsOperator, {"source": "0=kafka:forged:9092", "to_earliest": True}),
         (CheckpointSourcesOperator, {"continued": {"0": "1", "1": "0"}}),
     ],
 )
