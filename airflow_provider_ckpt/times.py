@@ -140,7 +140,7 @@ def _short(value: str) -> str:
 
 
 def calendar_time(at_ms: int) -> datetime:
-    """Epoch milliseconds in UTC; the first or the last moment of the calendar where it does not reach."""
+    """Epoch milliseconds in UTC; a time outside the calendar becomes its first or its last moment."""
     return _EPOCH + timedelta(milliseconds=min(max(at_ms, FIRST_MS), LAST_MS))
 
 

@@ -26,7 +26,7 @@ def visible_lines(text: str) -> str:
 
 
 def visible_values(value: Any) -> Any:
-    """A JSON value, each text in it as :func:`visible` has it."""
+    """A JSON value in which each text is as :func:`visible` returns it."""
     if isinstance(value, dict):
         return {key: visible_values(item) for key, item in value.items()}
     if isinstance(value, list):

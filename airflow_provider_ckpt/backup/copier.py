@@ -103,7 +103,7 @@ class Copier:
             self.add(name)
 
     def copy_anew(self, names: Iterable[str]) -> None:
-        """Copy log entries whatever an earlier attempt has; one that is not there is left out."""
+        """Copy log entries, those of an earlier attempt again; an entry that is not there is left out."""
         for name in names:
             self._forget(name)
             with suppress(MovedError):

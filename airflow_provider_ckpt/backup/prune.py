@@ -53,7 +53,7 @@ def prune(
     threads: int = THREADS,
     on_step: OnStep = no_step,
 ) -> PruneReceipt:
-    """Carry out a prune. Killed at any point, the next one completes it, and no backup that is left misses anything.
+    """Carry out a prune. After a kill at any point the next one completes it, and every backup that is left is whole.
 
     A backup is dropped when the plan says so and the policy, asked again about what is there now, still does.
 

@@ -307,7 +307,7 @@ def spark_uri(location: str) -> str:
 
 
 def _encode(path: str) -> str:
-    """Spell a path as the logs of sources and sinks do; an encoded one stays."""
+    """Spell a path as the logs of sources and sinks do; a path that is encoded already stays as it is."""
     return quote(path, safe="/:@!$&'()*+,;=~-._%")
 
 

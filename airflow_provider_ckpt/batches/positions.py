@@ -48,7 +48,7 @@ class Pending:
 def moved_to(
     known: CheckpointPosition | None, commits: Mapping[int, int | None]
 ) -> tuple[CheckpointPosition | None, Pending | None]:
-    """Where a checkpoint is, by a listing of its commit log, and what is pending.
+    """The position of a checkpoint by a listing of its commit log, and its pending batches.
 
     Args:
         known: How far it was read; None for a new one, of which everything that the log still holds is read.

@@ -198,7 +198,7 @@ def _read(store: Store, batch_id: int, name: str) -> Encodable:
 
 
 def _is_staged(fork: Store, batch_id: int, data: bytes) -> bool:
-    """True if an earlier run has planned this very batch. Raises PlanError for another one."""
+    """True if an earlier run has planned this very batch. Raises PlanError when it has planned another one."""
     name = layout.offset_entry(batch_id)
     if fork.stat(name) is None:
         return False
@@ -289,7 +289,7 @@ def _log_offset(offset: SourceOffset | None) -> int | None:
 def planned_batch(first: OffsetSeq, last: OffsetSeq) -> OffsetSeq:
     """The entry of a batch that begins where the batch of ``first`` began, and ends where that of ``last`` ended.
 
-    Of one batch it is the very entry of the live query, with its watermark, its time and its confs.
+    For a range of one batch it is the entry of the live query itself, with its watermark, its time and its confs.
 
     Raises ValueError when the two are not of one plan: other sources, another log version or other confs.
     """

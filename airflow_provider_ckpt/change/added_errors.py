@@ -92,7 +92,7 @@ def damage_of(view: CheckpointView) -> list[Finding]:
 
 
 def _added(now: CheckpointView, after: CheckpointView, deploy: DeploySpec) -> tuple[list[Finding], list[Finding]]:
-    """The errors that come with a change; and what stops Spark after it."""
+    """The errors that a change adds, and those that stop Spark after it."""
     known = {(finding.code, finding.name) for finding in damage_of(now)}
     before, then = {finding.code for finding in errors_of(now)}, errors_of(after, deploy)
     new = [finding for finding in damage_of(after) if (finding.code, finding.name) not in known]

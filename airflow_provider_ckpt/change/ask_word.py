@@ -22,7 +22,8 @@ def ask_word(word: Word, location: str) -> bool:
         location: The checkpoint.
 
     Raises:
-        PlanError: It is, or it returns, neither True nor False; or it fails. What a failing probe raised is its cause.
+        PlanError: The word is neither True nor False, nor a function that returns one of them; or the function fails.
+            What a failing probe raised is its cause.
     """
     answer = word
     if callable(word):

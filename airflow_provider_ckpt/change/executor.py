@@ -46,7 +46,7 @@ class InPlace:
     Args:
         plan: The plan to carry out.
         stores: Where.
-        mine: Called before anything is deleted from the record, which is also that of whoever takes the plan over.
+        mine: Called before anything is deleted from the record, which a run that takes the plan over uses as well.
     """
 
     def __init__(self, plan: Plan, stores: Stores, mine: Mine) -> None:

@@ -72,7 +72,7 @@ def require_fit(
     store: Store | None,
     marker: SinkMarker,
 ) -> None:
-    """Raise PlanError for a sink that is not that of the query.
+    """Raise PlanError for a sink that is not the query's own.
 
     Args:
         checkpoint: The checkpoint.

@@ -47,7 +47,7 @@ def judge_start(
         checkpoint: Where it is.
         source_of: Where its copies come from.
         deploy: What is started afterwards.
-        state: Whether the state that a restart loads is read; without, its files are judged by the listing.
+        state: True to read the state that a restart loads; False to judge its files by the listing alone.
         hint: What helps where it is refused.
         marker: As for :func:`~airflow_provider_ckpt.change.added_errors.require_no_worse`.
 
@@ -60,7 +60,7 @@ def judge_start(
 
 
 def judge_present(plan: Plan, view: CheckpointView, checkpoint: Store) -> Plan:
-    """The plan with a warning for what stops Spark as the checkpoint is, where nobody knows what comes before the end.
+    """The plan with a warning for what stops Spark on the present checkpoint: nobody knows what a running query adds.
 
     Args:
         plan: A change that waits for a query that runs.
@@ -71,7 +71,7 @@ def judge_present(plan: Plan, view: CheckpointView, checkpoint: Store) -> Plan:
 
 
 def judge_written(plan: Plan, target: Store, source_of: SourceOf | None = None) -> Plan:
-    """The same for what is written to a new or empty location.
+    """Judge a plan that writes to a new or empty location. Raises PlanError as :func:`judge_start`.
 
     A restore may bring the errors that its backup has; anything else that is written has none.
     """

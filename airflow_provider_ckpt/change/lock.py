@@ -172,7 +172,7 @@ def locked(
         plan_id: By which plan.
         by: Who does it; the same one may go on with the same plan on another machine.
         undo: Root of the records, which the lock of a whole bucket lies in; any other lies beside the checkpoint.
-        break_lock: A person's word that the one who holds it has ended.
+        break_lock: A person states that the holder of the lock has ended.
 
     Raises:
         CheckpointLockedError: Another one holds it, or was killed while it had its records at another place.
@@ -192,7 +192,7 @@ def locked_backups(root: Store, plan_id: str, by: str, *, break_lock: bool = Fal
         root: Location of the backup root.
         plan_id: By which rules.
         by: Who does it; the same one may go on with the same rules on another machine.
-        break_lock: A person's word that the one who holds it has ended.
+        break_lock: A person states that the holder of the lock has ended.
 
     Raises:
         CheckpointLockedError: Another one holds it.

@@ -107,7 +107,7 @@ class Field:
     Args:
         opt: How it is asked for.
         form: How the form of the page asks for it; None when the form does not have it.
-        default: What it is when nothing is said.
+        default: The value of the field when nothing is said.
     """
 
     opt: Opt

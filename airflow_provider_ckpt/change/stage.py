@@ -260,7 +260,7 @@ def _copy_beside(action: Copy, store: Store, staged: Store, mine: Mine) -> None:
 def _to_be(action: Copy, store: Store, source: str = "") -> Attributes | None:
     """Attributes of an object from elsewhere in its place: as the files beside it, and the time of its origin.
 
-    It is the very object that is put there later, so it gets that before.
+    The object is later moved there as it is, so it gets the attributes before.
     """
     wanted = store.attributes_to_be(action.name)
     origin = store.attributes(source) if source and wanted is not None else None

@@ -1,8 +1,8 @@
 """Files of a checkpoint besides those that a restart after one batch needs: left out for a reason, or kept.
 
 Whatever has no reason to be left out is *unknown* and kept: sources, catalogs and people put files beside Spark's (the
-schema log of Delta, ``_schemas`` of Auto Loader), and a restart may need them. What nothing can copy is left out and
-named. Empty directories are not kept: object stores have none, and nothing that Spark writes depends on one.
+schema log of Delta, ``_schemas`` of Auto Loader), and a restart may need them. Objects that nothing can copy are left
+out and named. Empty directories are not kept: object stores have none, and nothing that Spark writes depends on one.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Listing what the default rules need of a checkpoint, with as few requests as the storage allows.
 
 Where a storage lists a whole tree in the order of names (S3), the first page of it shows ``commits/``, ``metadata`` and
-``offsets/`` at once, because state and source logs come after them. Anywhere else each directory is a request.
+``offsets/`` at once, because state and source logs come after them. On any other storage each directory is a request.
 """
 
 from __future__ import annotations

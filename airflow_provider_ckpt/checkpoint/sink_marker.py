@@ -26,7 +26,7 @@ class SinkCommit:
 
     Args:
         version: How the format names the state after it: table version, snapshot id, instant.
-        batch_id: The batch of the query that it holds; None for what others wrote, and for maintenance.
+        batch_id: The batch of the query that the commit holds; None for a commit of another writer, or of maintenance.
         operation: The format's name of it.
     """
 

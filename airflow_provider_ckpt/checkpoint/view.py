@@ -135,7 +135,7 @@ class CheckpointView:
     def batch_before(self) -> int | None:
         """The batch on whose state a restart goes on: the newest committed, or the one before that in flight.
 
-        Spark takes every batch before the newest planned one for done, committed or not.
+        Spark treats every batch before the newest planned one as done, whether it was committed or not.
         """
         if self.in_flight is not None and self.in_flight - 1 in self.planned:
             return self.in_flight - 1
@@ -300,8 +300,8 @@ class CheckpointView:
     def watermark_ms(self) -> int | None:
         """Watermark that the newest committed batch ran with, epoch milliseconds; None before the first commit.
 
-        What a batch has finished is what lies before this watermark, so this is the one to wait for; the commit log's
-        ``nextBatchWatermarkMs`` is that of a batch still to run.
+        The batch has finished all event times before this watermark, so a wait compares with it; the commit log's
+        ``nextBatchWatermarkMs`` is the watermark of the batch that runs next.
         """
         if self.latest_committed is None or self.latest_committed not in self.planned:
             return None

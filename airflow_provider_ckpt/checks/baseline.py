@@ -7,8 +7,8 @@ A finding is known when its location has an equal :class:`Fingerprint` in the ba
   its file, both without batch numbers: ``offsets/*`` is not ``commits/*``, and another conf, source or value is new.
 * **The rest** happened once, and is known by its batch and its sentence.
 
-The severity belongs to it as well: a warning that was accepted and has become an error is new. When in doubt a finding
-comes back rather than being hidden.
+A finding is also known by its severity: a warning that was accepted and has become an error is new. When in doubt a
+finding comes back rather than being hidden.
 """
 
 from __future__ import annotations

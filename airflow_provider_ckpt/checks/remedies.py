@@ -62,7 +62,7 @@ def back_before(view: CheckpointView, batch_id: int, *, why: str = "") -> Remedy
 
 
 def back_to(view: CheckpointView, batch_id: int, *, why: str) -> Remedy:
-    """Roll back to ``batch_id``, which drops what is past it; ``why`` is a sentence before."""
+    """Roll back to ``batch_id``, which drops all later batches; the sentence ``why`` comes before the advice."""
     if (batch := view.restorable.get(batch_id, batch_id)) is None:
         return or_salvage(view, from_backup(view, "the checkpoint", why=f"{why} No batch can be rolled back to."))
     return Remedy(hint=f"{why} Roll back to batch {batch}.", commands=(_rollback(view, f"--to-batch {batch}"),))

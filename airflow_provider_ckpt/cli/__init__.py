@@ -75,7 +75,7 @@ class _OnDemand(Mapping[str, click.Command]):
 
 
 class _Commands(click.Group):
-    """The commands. An option that takes one value takes it once, for the last would silently win; and no empty one."""
+    """The commands. An option that takes one value is given once, or the last would silently win, and is never empty."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """An option of a command that is given before it gets an error that says where it belongs."""
@@ -93,7 +93,7 @@ class _Commands(click.Group):
             raise
 
     def invoke(self, ctx: click.Context) -> object:
-        """Run a command; its exit code tells a stdout that breaks from an answer that is no."""
+        """Run a command. A stdout that breaks gets its own exit code, so that nobody takes it for the answer no."""
         try:
             return super().invoke(ctx)
         except OutputError as error:

@@ -87,7 +87,7 @@ class RefusedError(Exception):
 
 
 class Assistant:
-    """The tools, on what a person has allowed.
+    """The tools of an assistant, within the places and brokers that a person has allowed.
 
     Args:
         roots: Below these, locations are read.

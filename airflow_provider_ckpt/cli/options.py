@@ -132,7 +132,7 @@ def option(usage: str, text: str, name: str | None = None, **said: Any) -> Calla
     Args:
         usage: As the help shows it, such as ``--last BATCHES``.
         text: What it does, for the help. A default is shown behind it, unless that is an empty text.
-        name: The parameter of the function that gets it, where that is called otherwise.
+        name: Name of the function's parameter for it, where that is not the name of the option.
         said: Further arguments of ``click.option``.
     """
     flag, _, metavar = usage.partition(" ")

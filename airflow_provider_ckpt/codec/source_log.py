@@ -183,7 +183,7 @@ def newest_entry_in(lines: Iterable[bytes], name: str) -> int | None:
 
     Raises:
         UnsupportedVersionError: A later version than 1.
-        MalformedEntryError: A line is none of such a log; or too many lines are spelt as Spark spells none.
+        MalformedEntryError: A line is not one of such a log, or Spark would spell too many of the lines otherwise.
     """
     rest = iter(lines)
     parse_version(jvm_text.decode_utf8(next(rest, b""), name), MAX_VERSION, "source log", name)

@@ -214,7 +214,7 @@ class TypedOffset:
         return self._joined({**kept, **taken})
 
     def lowest(self, other: TypedOffset) -> TypedOffset:
-        """Of each partition the earlier position: what both have read. One that only one of them names is left out.
+        """The earlier position of each partition: what both have read. One that only one of them names is left out.
 
         Raises ValueError when there is no such offset.
         """

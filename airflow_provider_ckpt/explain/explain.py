@@ -149,7 +149,7 @@ class _Reading:
             yield f"[{line.strip()}]" if "_" in line and is_condition(line.strip()) else line
 
     def take(self, failure: Failure) -> None:
-        """Note what a failure is about. A log repeats itself, numbers aside: what it may be about is remembered."""
+        """Note what a failure is about. Messages that differ in numbers alone share one search for causes."""
         if not may_be_known(_text_of(failure)) and not self.index.is_named(failure):
             if failure.is_exception:
                 self._note_unknown(failure)

@@ -153,7 +153,7 @@ class Explanation:
 
     @property
     def is_shown(self) -> bool:
-        """True if the text or the checkpoint shows that it is about this, and the checkpoint does not contradict it."""
+        """True if the text or the checkpoint shows this cause, and the checkpoint does not contradict it."""
         if self.evidence is not None and self.evidence.result != "unknown":
             return self.evidence.result == "confirmed"
         return self.match.is_proven
@@ -244,7 +244,7 @@ class Explanation:
     def commands(self) -> tuple[str, ...]:
         """What to type: what the findings say, and else the commands of the cause with the facts filled in.
 
-        Of the cause then only what repairs it in another way. What gives up the least comes first.
+        Of the cause then only what repairs it in another way. The command that gives up the least comes first.
         """
         evidence = self.evidence
         commands = () if self.cause is None else self.cause.commands

@@ -118,10 +118,10 @@ class Screen:
         return True
 
     def without_dull(self, lines: Iterable[str]) -> Iterator[str | int]:
-        """The lines that have to be read and those around them; a number means that so many are left out.
+        """The lines that have to be read and those around them; a number stands for so many lines left out.
 
-        Around them is what may be of one failure: back to the record that it begins with, and up to the next one, or
-        some lines without any exception. The first lines are always read.
+        The lines around them may be about the same failure: back to the record that it begins with, and up to the next
+        one, or some lines without any exception. The first lines are always read.
 
         Args:
             lines: A text. A line of nothing but line feeds is so many blank lines.

@@ -250,7 +250,7 @@ class _Reader:
         self._python, self._in_python, self._led_by = [], False, ()
 
     def _take_python(self) -> tuple[str, ...]:
-        """Where Python was when it threw; of PySpark, also where the query was, whose exception it was handling."""
+        """The Python frames of the exception; after frames of PySpark, also those of the query's own exception."""
         frames, led_by = tuple(self._python), self._led_by
         self._python, self._led_by = [], ()
         if frames and led_by and is_of_pyspark(frames[-1]) and not is_of_pyspark(led_by[-1]):

@@ -24,7 +24,7 @@ class DroppedOutput:
         sink: The sink, for people.
         since_ms: When the first of these batches began, epoch milliseconds; 0 where that is not known.
         files: Of a file sink the keys of its files (:func:`~airflow_provider_ckpt.codec.source_log.key_of`).
-        table_id: Of a Delta table its id; empty for another sink.
+        table_id: Id of the Delta table; empty for another sink.
         version: The first version of the Delta table that one of these batches has written.
         snapshots: Of an Iceberg table the snapshots after the one that is kept.
         known: True if a position of another query can be compared with it.

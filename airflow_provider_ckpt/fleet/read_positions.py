@@ -29,7 +29,7 @@ class FleetPosition:
 
     Args:
         sources: Its lag behind each; None when they could not be asked, or none was declared.
-        losses: Losses of its sources at a restart, and stops.
+        losses: Data that its sources lose at a restart, and what stops them.
         expires_ms: Time until a source may delete the first data that the query needs, milliseconds; None when nobody
             asked, or nothing expires.
         error: Why its sources could not be asked.

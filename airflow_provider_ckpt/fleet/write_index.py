@@ -1,7 +1,7 @@
 """Writing the index of a fleet: whole or not at all, and never an older one over a newer one.
 
-Each is an object of its own, named by the time at which its fleet began to be read, and the latest name counts. So of
-several that write at once the latest wins, without a lock, on every storage.
+Each index is an object of its own, named by the time at which the reading of its fleet began; the latest name counts.
+So of several that write at once the latest wins, without a lock, on every storage.
 """
 
 from __future__ import annotations

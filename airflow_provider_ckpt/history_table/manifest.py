@@ -83,7 +83,7 @@ class Place:
 
     @property
     def name(self) -> str:
-        """Its name, relative to the table."""
+        """Name of the manifest, relative to the table."""
         return f"{EPOCHS}/{self.query_id}/{self.epoch}{'.compact' if self.compact else ''}"
 
     def replaces(self, other: Place) -> bool:

@@ -19,7 +19,7 @@ def vacuum(table: Store, now_ms: int, *, dry_run: bool = False) -> Garbage:
 
     Args:
         table: Where the table is.
-        now_ms: Epoch milliseconds, by a clock that is right to some hours.
+        now_ms: The present time, epoch milliseconds; the clock may be wrong by some hours.
         dry_run: Delete nothing.
 
     Returns:

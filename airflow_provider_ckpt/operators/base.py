@@ -147,7 +147,7 @@ def plan_of(value: Any, kind: Kind, checkpoint: Store) -> Plan:
 
 
 def value_of(value: Any) -> Any:
-    """A value that a template may have made text; YAML, and so JSON. Raises ValueError."""
+    """The value of an argument; text of a template is read as YAML, which JSON is as well. Raises ValueError."""
     if not isinstance(value, str):
         return value
     if value.lstrip()[:1] in ("{", "["):
@@ -157,7 +157,7 @@ def value_of(value: Any) -> Any:
 
 
 def plain(name: str, value: Any) -> Any:
-    """A value that a template may have made text. Raises CheckpointError."""
+    """The value of an argument, which a template may have made text. Raises CheckpointError."""
     try:
         return value_of(value)
     except ValueError as error:

@@ -79,7 +79,7 @@ class CheckpointStageOperator(CheckpointOperator):
             return self.tell(context, staged.to_dict())
 
     def _require_directed(self, live: Store, fork: Store, sink: Opened | None) -> None:
-        """Raise PlanError for arguments that would lead the new version to what the live query uses."""
+        """Raise PlanError for arguments that would let the new version use what the live query uses."""
         if self.shadow_args is None:
             return
         used = [live.location, self.checkpoint]

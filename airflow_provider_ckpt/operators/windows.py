@@ -48,10 +48,10 @@ class CheckpointWindowsOperator(CheckpointOperator):
     transaction that makes this task a success, so no memory can disagree with them. (The asset's own events would do,
     but Airflow up to 3.3.2 cannot read them while a run that they have started is queued, apache/airflow#71360.)
 
-    Give each asset one task: two DAGs that read at the same moment would both emit. Only when ``airflow db clean`` has
-    removed all events of a quiet stream, the state store of the ledger is asked; it knows what the last run had found,
-    so that nothing is skipped then, but what that run emitted may come again. And mind that SQLite locks no rows: there
-    a success that takes longer to report than ``[workers] execution_api_timeout`` may count twice.
+    Give each asset one task: two DAGs that read at the same moment would both emit. The state store of the ledger is
+    asked only when ``airflow db clean`` has removed all events of a quiet stream. It knows what the last run had found,
+    so nothing is skipped; but the events of that run may be emitted again. And mind that SQLite locks no rows: there a
+    success that takes longer to report than ``[workers] execution_api_timeout`` may count twice.
 
     Airflow gives all events of one run the same extra, so that of the asset says what is true of each: the length and
     zone of its window, which begins at its partition key, and the batch and watermark that were read. How far the

@@ -40,7 +40,7 @@ def findings_table(findings: Sequence[Finding]) -> Table:
 
 
 def fleet_table(rows: Sequence[FleetRow], left_out: Collection[str] = ()) -> Table:
-    """Checkpoints, a row each; codes of findings that are left out have no place in it."""
+    """A table with a row for each checkpoint, without the codes of findings that are left out."""
     judged, asked = any(row.decision for row in rows), any(row.sources is not None for row in rows)
     columns: tuple[str, ...] = ("checkpoint", "query id", "planned", "committed", "last commit", "worst", "findings")
     if asked:

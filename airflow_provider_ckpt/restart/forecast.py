@@ -50,7 +50,7 @@ class Forecast:
         reruns_batch: That batch when it is already planned, else None; real-time mode plans it anew.
         spark_error: Spark's error condition, or the simple name of the Java exception; None when Spark starts.
         confs: What happens to each once-only conf.
-        findings: Everything that speaks against the deploy, errors first.
+        findings: All findings against the deploy, errors first.
         start_offsets: Where each source begins to read (exclusive), JSON text by source id; None is its beginning.
         end_offsets: Where the first batch ends (inclusive) when it is already planned; else the source decides.
         watermark_ms: Watermark of the first batch, epoch milliseconds; None when the log does not tell.

@@ -45,7 +45,7 @@ def is_closed(view: CheckpointView) -> bool:
 
 
 def _may_be_altered(view: CheckpointView) -> bool:
-    """Whether state is not what was written, in a stream of which only Spark can say whether it reads it."""
+    """True if state has changed since it was written, in a format that only Spark can judge."""
     return bool(view.altered) and codec_of_state(view) != SUMMED
 
 

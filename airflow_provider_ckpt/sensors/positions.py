@@ -72,7 +72,7 @@ class CheckpointPositionSensor(CheckpointSensor):
 
 
 class CheckpointLagSensor(CheckpointPositionSensor):
-    """Waits until a query is behind its sources by no more than it may be, and returns how far it is.
+    """Waits until a query is no further behind its sources than the limits allow, and returns its lag.
 
     Offsets of Kafka, versions, snapshots and files are counted, each in the unit of its source; the age is that of the
     oldest unread data. A source that cannot be counted in full, or has lost unread records, is never near enough.
@@ -135,8 +135,8 @@ class CheckpointDataLossSensor(CheckpointPositionSensor):
     """Succeeds when a query has lost what it has not read, or stops at it, or is about to lose it: for an alert.
 
     What a restart would lose or stop at is what the gate finds (CKPT250 and later), but without a memory of topic ids:
-    that a topic was created again, and has more records than before (CKPT253), the gate alone says. ``unknown`` of the
-    result has ``topic ids`` therefore, beside each source that was not declared or has no position.
+    that a topic was created again, and has more records than before (CKPT253), the gate alone says. Therefore
+    ``unknown`` in the result holds ``topic ids``, and each source that was not declared or has no position.
 
     What is about to be lost is what ``retention.ms`` of a topic may delete, by the age of the first unread record, so
     the sensor is early rather than late where timestamps rise; limits in bytes (``retention.bytes``) are not foreseen.

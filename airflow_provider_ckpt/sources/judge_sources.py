@@ -32,7 +32,7 @@ def judge_sources(
     """Judge what a restart loses of the sources of a query, or stops at; sources that were not asked are named.
 
     Args:
-        view: The checkpoint, as it was observed.
+        view: The observed checkpoint.
         sources: By id, with what they read from or their type alone; a source of the checkpoint that is not named here
             is not declared.
         options: Options of the query's sources, such as ``0.failOnDataLoss``.
@@ -64,7 +64,7 @@ def can_lose(view: CheckpointView, sources: Mapping[str, Source]) -> tuple[str, 
     """The sources with a position of which a restart may lose data: of a type that is judged, or of an unknown one.
 
     Args:
-        view: The checkpoint, as it was observed.
+        view: The observed checkpoint.
         sources: As for :func:`judge_sources`.
     """
     newest = view.readable_offset_seq(view.latest_planned)

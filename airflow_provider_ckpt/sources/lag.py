@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from airflow_provider_ckpt.documents.positions import ComingFields, LagSummaryFields, SourceLagFields
 
 
-#: How a note begins that matters more than the numbers.
+#: Beginning of a note that matters more than the numbers.
 SPARK_STOPS = "Spark does not start, unless failOnDataLoss is false"
 
 

@@ -21,7 +21,7 @@ class Counted:
     Args:
         again: Data read a second time.
         left_out: Data never read.
-        perhaps: Data read a second time only if its topic was not created again, which nobody can tell.
+        perhaps: Data that is read a second time, unless its topic was created anew, which nobody can tell.
     """
 
     again: str = ""

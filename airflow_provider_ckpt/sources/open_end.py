@@ -36,7 +36,7 @@ class SourceEnd(Protocol):
         Args:
             at_ms: The time; not one that is still to come.
             committed: The offset of the newest committed batch; None before the first.
-            slack: So many units of the source may be missing.
+            slack: Number of units of the source that may be missing.
 
         Raises:
             StoreUnavailableError: It does not answer; another try can help.
@@ -93,8 +93,8 @@ class DeclaredEnds:
     """The ends of all sources that a user declares of a query (:class:`~airflow_provider_ckpt.waiting.SourceEnds`).
 
     Args:
-        sources: By id; also those of a type that has no end to wait for, such as ``rate``. A source that is not named
-            at all is an error as soon as an end is asked for: forgetting one would make a wait end too early.
+        sources: The sources by id, those of a type without an end included, such as ``rate``. A source that is not
+            named at all is an error as soon as an end is asked for: forgetting one would make a wait end too early.
         access: How they are come by.
 
     Raises:

@@ -68,10 +68,10 @@ class Unread:
     Args:
         unit: The unit: ``versions`` of a Delta table, ``snapshots`` of an Iceberg table, ``files``.
         count: Number of units that hold unread data.
-        files: Number of data files that they have added; one of which a part was read counts.
+        files: Number of data files that these units have added; a file that was read in part counts.
         size: Bytes of these files.
-        oldest_ms: Time at which the first of it was written, by the clock of its writer or of the storage, epoch
-            milliseconds; None when there is nothing, or it does not say.
+        oldest_ms: Time at which the oldest unread data was written, by the clock of its writer or of the storage, epoch
+            milliseconds; None when there is none, or it has no time.
         note: Sentence on what these numbers leave out.
         is_partial: True if some unread data is not counted, so that a count of 0 is not the end.
         rows: Rows of the files that are left; None where that is not known.

@@ -76,7 +76,7 @@ class Audit:
         return f"{self.home.rstrip('/')}/history"
 
     def reader_options(self) -> dict[str, str]:
-        """The options of the stream that reads the fleet. Raises ValueError for one that makes no sense."""
+        """The options of the stream that reads the fleet. Raises ValueError for an option that makes no sense."""
         storage = storage_texts(self.storage_options)
         options = {"failOnDataLoss": "false", **self.reading, **storage, "paths": json.dumps(self.roots)}
         StreamOptions.parse(options)

@@ -40,7 +40,7 @@ class AsyncStore(Store):
         return self._split(info for info in infos if not is_itself(info, path, self.fs))[0]
 
     async def fetch(self, name: str) -> bytes:
-        """The bytes of an object, as :meth:`Store.read` has them."""
+        """The bytes of an object, as :meth:`Store.read` returns them."""
         with self._errors(name):
             most = most_bytes(name)
             try:

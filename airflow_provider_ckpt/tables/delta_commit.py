@@ -38,8 +38,8 @@ class DeltaCommit:
         at_ms: When, by the clock of its writer, epoch milliseconds; None when it does not say.
         added: Files with rows that are new to the table, in the order in which a source numbers them; a file that
             OPTIMIZE has written holds none.
-        removed: When each file went whose rows have gone, epoch milliseconds, by its path.
-        rewritten: The same of files whose rows are in another file now.
+        removed: Time at which each file was removed whose rows have gone, epoch milliseconds, by its path.
+        rewritten: The same for files whose rows are in another file now.
         changes: How many files a change feed reads.
         metadata: The ``metaData`` action: schema, partitions and properties from this version on; None when they stay.
         restored_to: The version that a RESTORE names; None when it names a time, and of any other commit.

@@ -14,7 +14,7 @@ MAX_AGE_MS, LEAST_KEPT = 5 * 24 * 3_600_000, 1
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A snapshot, as its summary tells of it.
+    """A snapshot, as its summary describes it.
 
     Args:
         snapshot_id: Its id. Ids have no order.
@@ -164,7 +164,7 @@ def _counted(files: int | None, rows: int | None) -> str:
 
 
 def files_of(snapshots: Iterable[Snapshot]) -> int | None:
-    """How many data files a source reads from snapshots; None when one does not say."""
+    """Number of data files that a source reads from snapshots; None when a snapshot does not tell."""
     counts = [snapshot.added_files for snapshot in snapshots if snapshot.appends]
     known = [count for count in counts if count is not None]
     return sum(known) if len(known) == len(counts) else None

@@ -143,7 +143,7 @@ class AnyOf(_Several):
 
 
 def all_of(*conditions: Condition) -> Condition:
-    """Every one of these; of one condition, that one. Raises CheckpointError for none."""
+    """The condition that all of these are met; a single one is returned as it is. Raises CheckpointError for none."""
     return _one_or(AllOf, conditions)
 
 

@@ -99,7 +99,7 @@ class Condition(ABC):
         return self
 
     def at_poll(self, ends: SourceEnds, progress: Progress) -> Condition:
-        """The same condition with the ends of the sources that are taken at each poll."""
+        """The same condition, with the ends of the sources asked anew at each poll."""
         return self
 
     def to_dict(self) -> dict[str, Any]:
@@ -245,7 +245,7 @@ class Idle(Condition):
 class Stalled(Condition):
     """Nothing was committed for ``for_ms`` (milliseconds), whatever the reason: no data, a stuck batch, a dead job.
 
-    Before the first commit that counts from ``since_ms`` (epoch milliseconds; None is the beginning of the wait).
+    Before the first commit the time counts from ``since_ms`` (epoch milliseconds; None is the beginning of the wait).
     """
 
     name: ClassVar[str] = "stalled"

@@ -56,7 +56,7 @@ class Foreseen:
         return "".join((*(f"; {part}" for part in parts), *(f". {sentence}" for sentence in sentences)))
 
     def why_over(self, start: Start, progress: Progress) -> str | None:
-        """Why waiting is of no use any more, a sentence; None while it may be.
+        """A sentence on why waiting is of no use any more; None while the condition may still be met.
 
         A run that ends by itself is over when a batch was committed since the wait began, none is in flight, and none
         was planned for a while. A query that has not run since the wait began may still be started.

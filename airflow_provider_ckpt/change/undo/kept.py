@@ -21,13 +21,13 @@ def require_kept(after: After, dropped: Collection[Spot]) -> tuple[str, ...]:
 
     Args:
         after: The change, and what is there.
-        dropped: Objects that a query has written since, and the undo drops.
+        dropped: Objects that a query has written since the change, and that the undo drops.
 
     Returns:
         What came since and stays: tables of RocksDB that a query has uploaded, and files that nothing of Spark reads.
 
     Raises:
-        PlanError: Something that the change left alone is not as it was.
+        PlanError: A file that the change left alone is not as it was.
     """
     done = after.done
     touched = {*done.deleted, *done.written, *dropped}

@@ -1,8 +1,8 @@
 """The plan of an undo: put back what a change removed and remove what it added, in the reverse order.
 
-It is made against what is there now. What a query has written since is peeled first, as in a rollback, so each prefix
-of the steps is as sound as those of a rollback. Where something comes back in the place of what a query has written,
-the checkpoint is closed around the steps. An undo is not undone: making the change again does the same.
+It is made against what is there now. Files that a query has written since are removed first, as a rollback does it, so
+each prefix of the steps is as safe as that of a rollback. Where something comes back in the place of what a query has
+written, the checkpoint is closed around the steps. An undo is not undone: making the change again does the same.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ class Lacking:
 
     @property
     def unknown(self) -> list[Span]:
-        """Batches of which no entry says what they added, as far as that is needed, ascending and one by one."""
+        """Batches that are needed and whose files no entry lists, ascending and one by one."""
         own = {batch for batch in self.lacking if self.shape.entry(batch) not in self.copied}
         if not own:
             return []

@@ -93,7 +93,7 @@ class Evidence:
         return tuple(file for file in self.free if file.name not in claimed)
 
     def other_attempt(self, batch_id: int) -> DataFile | None:
-        """A file of an attempt one of whose tasks may have gone on while a batch ran; None when nothing shows one."""
+        """A file of an attempt with a task that may have gone on while a batch ran; None without a sign of one."""
         window = self.times.windows[batch_id]
         near = (file for file in self.orphans if file.modified_ms >= window.from_ms - OUTLIVED_MS)
         return next((file for file in near if window.to_ms is None or file.modified_ms <= window.to_ms), None)

@@ -59,7 +59,7 @@ def ask_spark(request: Mapping[str, Any], record: Store, tick: Callable[[], None
     Args:
         request: As :mod:`airflow_provider_ckpt.changes.repartition.session` makes it.
         record: Where the processes are noted before they are let to write.
-        tick: Called now and then; what it raises ends Spark.
+        tick: It is called now and then; an error that it raises ends Spark.
 
     Returns:
         The last answer; with ``failed`` when Spark has ended without one. No process is left.

@@ -33,7 +33,7 @@ class Executor(InPlace):
     _is_judged = False
 
     def plan_again(self) -> Plan:
-        """The repartition to the same number, when there is a Spark that can do it."""
+        """Plan the repartition to the same number again, when there is a Spark that can do it."""
         require_spark(self.plan.location)
         return super().plan_again()
 
@@ -102,7 +102,7 @@ class Executor(InPlace):
         return request_of(view, self.plan.last_kept, partitions, self.stores.spark_confs)
 
     def _failed(self, message: str) -> PlanError | CheckpointBusyError | SparkFailedError:
-        """The error for a Spark that did not come to its end. When it has written nothing, the change never began."""
+        """The error for a Spark that did not come to its end. The change has not begun when nothing is written."""
         plan, said = self.plan, scrub(message.rstrip("."))
         now = observe(self.stores.checkpoint, deep=True, batch_id=plan.batch_id)
         if now.partitions_of(plan.batch_id) not in (None, plan.partitions):

@@ -186,7 +186,7 @@ def _require_outside_original(backup: Manifest, target: Store) -> None:
 
 
 def _original(backup: Manifest, target: Store) -> Store | None:
-    """Where the backup was taken from, when that is on the same storage as the target."""
+    """The checkpoint that the backup was taken from, when it is on the same storage as the target."""
     same = backup.location.startswith("/") if target.is_local else _scheme(backup.location) == _scheme(target.location)
     return target.at(backup.location) if same else None
 

@@ -119,7 +119,8 @@ def plan_exchange(
 def require_left_behind(view: CheckpointView, backup: Manifest, replaced: Collection[str]) -> bool:
     """Require that the checkpoint has been at the batch of a backup: it is planned, was purged, or its entry is lost.
 
-    It is lost when the one before it is that of the backup, and the batch is committed or a later one is planned.
+    The entry is lost when the entry before it is that of the backup, and the batch is committed or a later one is
+    planned.
 
     Returns:
         Whether it was purged.

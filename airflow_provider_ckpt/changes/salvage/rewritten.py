@@ -2,7 +2,7 @@
 
 An editor adds an empty line or a byte order mark, a transfer compresses or changes line ends, a file system fills a
 file up with zero bytes. None of this changes what the file says, so it can be undone; where there is a checksum file,
-what comes out must be what it sums.
+the result must have that checksum.
 """
 
 from __future__ import annotations

@@ -140,7 +140,7 @@ class WithBackup(Ways):
         return self.first.problem(name)
 
     def _is_same(self, name: str) -> bool:
-        """True if a file of the backup is that of this checkpoint; a file named by an id is, wherever it is."""
+        """True if a file of the backup is also this checkpoint's; a file named by an id is the same wherever it is."""
         place = layout.parse(name)
         match place:
             case layout.StateFile(unique_id=str()) | layout.StateTable():

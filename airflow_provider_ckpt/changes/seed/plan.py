@@ -141,7 +141,7 @@ def committed_batch(markers: Iterable[SinkMarker], used: int = 0, after: int = 0
     Args:
         markers: Memory of the sinks.
         used: The newest batch id of the checkpoint that the positions come from; a file sink knows better what it has.
-        after: The batch after which the query has to begin at least.
+        after: The query has to begin after this batch, or after a later one.
 
     Raises:
         PlanError: The log of one of the file sinks does not end there: it needs an entry of every batch.

@@ -96,7 +96,7 @@ def changed_entry(entry: OffsetSeq, change: SourceChange, version: int, name: st
     """An entry with the sources of the next query.
 
     Args:
-        entry: As it is; :func:`require_known` has seen it.
+        entry: The present entry, which :func:`require_known` has accepted.
         change: The source that each new source continues.
         version: That the entry will have.
         name: Its name, for errors.

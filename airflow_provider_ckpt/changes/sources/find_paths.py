@@ -1,4 +1,4 @@
-"""Finding what names the directory of a source by its absolute path, and so cannot follow the source to another one.
+"""Finds files that name the directory of a source by its absolute path, and so cannot follow it to another directory.
 
 The schema log of a Delta source does. What Delta makes of a source in another directory was not tried: it is refused.
 """

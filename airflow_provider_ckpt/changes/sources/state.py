@@ -27,7 +27,7 @@ class Operators:
     Args:
         count: How many have state.
         names: Spark's names of them, by operator id; None where one of them does not say (before Spark 4.0).
-        joins: True if one of them is a join of two streams, or may be.
+        joins: True if an operator is, or may be, a join of two streams.
     """
 
     count: int = 0

@@ -33,7 +33,7 @@ def write_bookmark(option: str, path: Path, store: Store, view: CheckpointView) 
 
 
 def read_bookmark(path: Path) -> Bookmark:
-    """The bookmark in a file. Raises CheckpointError for a file that is none."""
+    """The bookmark in a file. Raises CheckpointError for a file without a bookmark."""
     try:
         text = read_text(path, BOOKMARK_BYTES)
     except FileNotFoundError:

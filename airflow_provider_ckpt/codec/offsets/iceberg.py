@@ -43,7 +43,7 @@ START = IcebergOffset(-1, -1)
 
 
 def of_value(value: Any) -> IcebergOffset:
-    """The offset that parsed JSON is; other keys are passed over. Raises ValueError for what Iceberg refuses."""
+    """The offset in parsed JSON; unknown keys are ignored. Raises ValueError for what Iceberg refuses."""
     if not isinstance(value, dict) or type(value.get("version")) is not int or value["version"] != VERSION:
         raise ValueError(f"not an offset of Iceberg in version {VERSION}")
     snapshot_id, position, scans = value.get("snapshot_id"), value.get("position"), value.get("scan_all_files")

@@ -31,7 +31,7 @@ def concerns(table: DeltaTable, stop: Stop) -> bool:
 def findings_of_restores(at: TableAtRestart, table: DeltaTable, stops: Sequence[Stop]) -> Iterator[Finding]:
     """Findings on RESTOREs: CKPT267 where reverted rows are about to be read, CKPT268 where they were read.
 
-    ``stops`` are those of the source that :func:`concerns` holds for, in the order in which Delta meets them.
+    ``stops`` are the stops of the source for which :func:`concerns` is true, in the order in which Delta meets them.
     """
     found = table.reverted
     if found is None or at.sets("readchangefeed"):

@@ -10,7 +10,7 @@ What counts is what Spark lists (``FileStreamSource``, ``InMemoryFileIndex``):
 A file is read when the source's log has it, up to the entry where the newest committed batch is. One that is gone
 (``cleanSource``, or deleted) is not waited for.
 
-At a time, the end is the files that were last modified until then. The end of now holds every file that is there,
+The end at a time consists of the files that were last modified by then. The end of now holds every file that is there,
 however it is dated.
 
 Late or never: a file whose name the query leaves out by an option (``pathGlobFilter``, ``modifiedAfter``,

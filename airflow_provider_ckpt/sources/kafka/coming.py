@@ -25,7 +25,7 @@ class Coming:
 
     Args:
         batch: The next batch.
-        outlook: How the query gets to the end of now.
+        outlook: The batches to the present end.
         limits: The limits of the source, as they were declared.
         planned: True if the batch is in the offset log already, so that its end is certain.
     """
@@ -132,7 +132,7 @@ def coming_batch(
 
 
 def _after_planned(planned: Mapping[Partition, int], extent: Extent, limits: Limits) -> Outlook:
-    """How the query gets to the end of now with a planned batch before all others."""
+    """The batches to the present end, of which the planned one runs first."""
     outlook = batches_until(extent.latest, planned, extent, limits)
     if limits.trigger == ONCE and outlook.at_least != 0:
         return Outlook(None, None, unread_after(planned, extent))

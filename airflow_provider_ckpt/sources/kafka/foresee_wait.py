@@ -102,7 +102,7 @@ def way_of(
         target: The condition to wait for.
         extent: The topics, as the broker has them.
         limits: The limits of the source.
-        slack: So many offsets may be missing in all.
+        slack: Number of offsets that may be missing in all.
     """
     unread, left = unread_after(position, extent), _left(position, target, extent)
     if sum(left.values()) <= slack:

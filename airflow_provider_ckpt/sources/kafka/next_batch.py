@@ -75,7 +75,7 @@ class Outlook:
     """How a query gets to a target, if no record comes on the way.
 
     Args:
-        at_least: So many batches are needed at least; None when the target is never reached.
+        at_least: Least number of batches that are needed; None when the target is never reached.
         at_most: So many at most; the same number where each batch was worked out. None when it is not known: the target
             is never reached, or in real-time mode, where a batch has a length of time and no range.
         unread: So many offsets at most the query leaves unread, and does not get to the target: with
@@ -145,7 +145,7 @@ def _starts(position: Mapping[Partition, int], extent: Extent) -> dict[Partition
 
 
 def _shared(most: int, starts: Mapping[Partition, int], latest: Mapping[Partition, int]) -> dict[Partition, int]:
-    """The ends with a limit on what is read in all (``rateLimit``)."""
+    """The ends of a batch that has one limit for all its partitions together (``rateLimit``)."""
     sizes = {partition: end - starts[partition] for partition, end in latest.items() if end > starts[partition]}
     total = float(sum(sizes.values()))
     if total < 1:

@@ -7,7 +7,7 @@ They mean what they mean there (Kafka 4.3), and as there each offset is brought 
 * ``ToCurrent`` brings positions into what the topic holds, too. One that is past the end of its partition, or from
   which the batch in flight goes back, is of an earlier topic of the same name, and so are all positions in that topic:
   they become the earliest offsets. What goes to the end, to a time or by a distance is refused for such a topic.
-* A partition that the topic has no more is left out, for with it the query stops.
+* A partition that the topic no longer has is left out, because the query stops at an offset for it.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ def _partition_number(number: str, text: str) -> int:
 
 
 def asked_ms(strategy: object, now_ms: int) -> int | None:
-    """The time that a strategy goes to, epoch milliseconds, never before 1970; None for one that goes to none."""
+    """The time that a strategy names, epoch milliseconds, never before 1970; None for a strategy without a time."""
     match strategy:
         case ToDatetime(at_ms):
             return max(0, at_ms)

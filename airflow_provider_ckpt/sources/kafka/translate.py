@@ -37,14 +37,14 @@ def translate_position(
         position: Where it is.
         here: The cluster that it reads.
         there: The other cluster.
-        names: Names of the topics there; the same name where nothing is said.
+        names: Names of the topics in the other cluster; a topic that is not named has the same name there.
         topics: Topics of the source that it may not have read from yet.
         most: So many unread records are read of each partition at most, for their timestamps.
 
     Raises:
-        PlanError: There is no such position there: a topic is missing, has another number of partitions, or timestamps
-            of its own; or a record has none. Or ``names`` has a topic that the source does not have, or two topics
-            would have one copy.
+        PlanError: The other cluster has no such position: a topic is missing, has another number of partitions, or
+            timestamps of its own; or a record has none. Or ``names`` has a topic that the source does not have, or two
+            topics would have one copy.
         StoreUnavailableError: A broker does not answer; another try can help.
         StoreError: A broker refuses.
         MalformedEntryError: The source is not a Kafka source.
