@@ -75,7 +75,7 @@ class _OnDemand(Mapping[str, click.Command]):
 
 
 class _Commands(click.Group):
-    """The commands. An option that takes one value is given once, or the last would silently win, and is never empty."""
+    """The commands. An option that takes one value is given once, or the last would silently win, and not empty."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """An option of a command that is given before it gets an error that says where it belongs."""

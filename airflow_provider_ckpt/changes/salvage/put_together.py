@@ -157,7 +157,7 @@ class Assembler:
         return is_short and checksum.matches(self._store.read_up_to(name, summed))
 
     def _does_without(self, tree: Tree, ways: Ways, problems: Sequence[str]) -> bool:
-        """True if the only problems are schemas that Spark can start without and writes again; they are then removed."""
+        """True if the only problems are schemas that Spark can start without and writes again; these are removed."""
         broken = {name: reason for name, reason in map(_parts, problems) if name not in tree.pieces}
         places = [layout.parse(name) for name in broken]
         are_schemas = all(isinstance(place, layout.StateSchemaFile) and place.batch_id is None for place in places)
