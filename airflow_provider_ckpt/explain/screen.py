@@ -118,7 +118,7 @@ class Screen:
         return True
 
     def without_dull(self, lines: Iterable[str]) -> Iterator[str | int]:
-        """The lines that have to be read and those around them; a number stands for so many lines left out.
+        """The lines that have to be read and those around them; a number says how many lines are left out.
 
         The lines around them may be about the same failure: back to the record that it begins with, and up to the next
         one, or some lines without any exception. The first lines are always read.
