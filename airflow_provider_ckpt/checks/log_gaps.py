@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from airflow_provider_ckpt.checkpoint.seeded import seeded_batch
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks.findings import Finding, a_note, a_warning, an_error
 from airflow_provider_ckpt.checks.logs import entry_before, entry_of, newest_entry
@@ -19,9 +20,11 @@ MISSING_BEFORE_PLANNED, MISSING_BEFORE_COMMITTED = "IllegalArgumentException", "
 
 @rule("CKPT106")
 def repeated_entry(view: CheckpointView) -> Iterator[Finding]:
-    """CKPT106: the newest entry is a copy of the one before it: every batch has a time of its own."""
+    """CKPT106: the newest entry is a copy of the one before it: every batch has a time of its own, but for a seed's."""
     newest, before = newest_entry(view), entry_before(view)
     if newest is None or before is None or newest.encode() != before.encode() or stray_copy(view) is not None:
+        return
+    if seeded_batch(view) == view.latest_planned:
         return
     yield a_warning(
         "CKPT106",

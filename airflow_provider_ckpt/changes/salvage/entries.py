@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
+from airflow_provider_ckpt.checkpoint.seeded import seeded_batch
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.codec import Encodable, layout
 from airflow_provider_ckpt.codec.checksum import HadoopChecksum
@@ -75,8 +76,11 @@ def broken_entries(view: CheckpointView) -> dict[str, str]:
 def _copies(view: CheckpointView) -> dict[str, str]:
     """Offset entries with the bytes of another one: each batch has a time of its own, so at most one is right.
 
-    The one that has a checksum file is; where none has, nobody knows which.
+    The two that a seed has written are both right. Of others the one that has a checksum file is; where none
+    has, nobody knows which.
     """
+    seeded = seeded_batch(view)
+    of_seed = set() if seeded is None else {layout.offset_entry(seeded - 1), layout.offset_entry(seeded)}
     known: dict[bytes, list[str]] = {}
     for name, entry in view.entries.items():
         if isinstance(entry, OffsetSeq):
@@ -84,7 +88,7 @@ def _copies(view: CheckpointView) -> dict[str, str]:
     found = {}
     for names in known.values():
         unsure = [name for name in names if layout.sidecars(name)[2] not in view.objects]
-        if len(names) > 1:
+        if len(names) > 1 and set(names) != of_seed:
             found.update(dict.fromkeys(unsure, COPY))
     return found
 

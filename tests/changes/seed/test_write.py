@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -12,6 +13,7 @@ from airflow_provider_ckpt.changes.seed.write import write_seed
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.checks import check
 from airflow_provider_ckpt.checks.inspect import examine
+from airflow_provider_ckpt.cli import run
 from airflow_provider_ckpt.errors import PlanError, StalePlanError, StoreError
 from airflow_provider_ckpt.query.sink import parse_sink
 from airflow_provider_ckpt.storage.store import Store
@@ -33,6 +35,19 @@ def test_a_query_goes_on_where_another_one_ended(old, target):
     assert observe(target).query_id == plan.query_id != observe(old).query_id
     assert [finding for finding in check(examine(target, deep=True)) if finding.severity == "error"] == []
     assert [(record.plan.plan_id, record.state) for record in history(target)] == [(plan.plan_id, "applied")]
+
+
+def test_what_a_seed_has_written_is_no_damage(target, capsys):
+    given = given_positions({"0": '{"t":{"0":7}}'})
+    write_seed(make_seed(target, given, KAFKA, after_batch=9), target, by="me", accept_sink="unknown")
+    assert check(examine(target, deep=True)) == ()
+    assert run(["gate", target.location, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["findings"] == []
+    assert run(["salvage", target.location, "--json"]) == 0
+    capsys.readouterr()
+    assert run(["rollback", target.location, "--to-batch", "9", "--sink", "kafka", "--json"]) == 0
+    (effect,) = json.loads(capsys.readouterr().out)["plan"]["sink_effects"]
+    assert effect["effect"] == "exact"
 
 
 def test_given_positions_begin_after_what_the_sink_has_seen(target, files):
