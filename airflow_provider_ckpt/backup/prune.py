@@ -132,7 +132,7 @@ def _drop(root: Store, backup_id: str) -> None:
 def _sweep(
     root: Store, plan: PrunePlan, kept: set[str], lock: Held, threads: int, on_step: OnStep
 ) -> list[StoredObject]:
-    """Sweep what is not marked from the directories that the plan names; gives what that was."""
+    """Sweep unmarked objects from the directories that the plan names, and return these objects."""
     before_ms = plan.planned_at_ms - plan.grace_ms
     planned = {item.directory for item in plan.sweeps}
     folders = list_folders(root)

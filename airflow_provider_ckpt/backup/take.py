@@ -330,7 +330,7 @@ def _require_one_moment(checkpoint: Store, copier: Copier, view: CheckpointView,
 
 @contextmanager
 def _meanwhile(action: Callable[[], None]) -> Iterator[None]:
-    """Let something that waits for a disk run beside the body, and wait for it in the end."""
+    """Run a function that waits for a disk beside the body of the ``with``, and wait for its end."""
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(action)
         try:

@@ -71,7 +71,7 @@ class Tail:
         """Poll what is due. Afterwards :meth:`take` says what to read.
 
         Args:
-            positions: How far each checkpoint was read.
+            positions: The position up to which each checkpoint was read.
             everywhere: Poll every checkpoint, due or not, and search the roots for new ones.
 
         Returns:

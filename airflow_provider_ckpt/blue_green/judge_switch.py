@@ -80,7 +80,7 @@ def switch_effect(
     """Effect on the sink when another version continues the checkpoint.
 
     Args:
-        marker: The sink's memory of the query.
+        marker: The batches of the query that the sink remembers.
         in_flight: The batch that is planned and not committed; None when there is none.
         is_stopped: True if the query is stopped; until then, a batch may be in flight when it stops.
         has_gaps: True if the logs leave batches out, as with async progress tracking: a restart runs them again.

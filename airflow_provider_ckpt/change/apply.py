@@ -78,7 +78,7 @@ def apply(
 
     Args:
         plan: The plan to carry out.
-        stores: Where.
+        stores: The checkpoint and the other places of the change.
         by: Who does it, for ``ckpt history``: a task of a DAG run, or user and host.
         asked: The request, as a digest of at most 64 characters, by which the change is known when the same
             ``by`` asks for it again (:func:`~airflow_provider_ckpt.change.record.find_done.find_done`); empty for a

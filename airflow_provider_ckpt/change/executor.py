@@ -45,7 +45,7 @@ class InPlace:
 
     Args:
         plan: The plan to carry out.
-        stores: Where.
+        stores: The checkpoint and the other places of the change.
         mine: Called before anything is deleted from the record, which a run that takes the plan over uses as well.
     """
 

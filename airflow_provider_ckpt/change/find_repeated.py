@@ -18,7 +18,7 @@ def repeated_warnings(stores: Stores, is_same: Callable[[Plan], bool], committed
     """What a plan says that does once more what was done before; nothing where no batch was committed since.
 
     Args:
-        stores: Where.
+        stores: The checkpoint and the other places of the change.
         is_same: Whether an earlier plan had the same goal.
         committed: The batches of the commit log.
 

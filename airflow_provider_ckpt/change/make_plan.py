@@ -123,7 +123,7 @@ class Planner(ABC):
         """The plan of the same change that was killed or is carried out already, or else a new one.
 
         Args:
-            stores: Where.
+            stores: The checkpoint and the other places of the change.
             opener: Opens further places that the record of a change names.
 
         Raises:
@@ -172,7 +172,7 @@ def make_anew(planner: Planner, stores: Stores, view: CheckpointView | None = No
 
     Args:
         planner: Plans the change.
-        stores: Where.
+        stores: The checkpoint and the other places of the change.
         view: What :meth:`Planner.observe` gives, where it is known.
     """
     seen = Seen(stores, view or planner.observe(stores), planner.said)

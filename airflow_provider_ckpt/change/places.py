@@ -52,7 +52,7 @@ class Stores:
             sink: The sink as it was declared; one without a directory has no store.
             undo: Root of the records, or nothing.
             backups: Root of backups, or nothing.
-            spark_confs: Of the Spark that repartitions the state.
+            spark_confs: Confs of the Spark that repartitions the state.
         """
         return cls(
             open_store(checkpoint),

@@ -19,7 +19,7 @@ def require_access(stores: Stores, actions: Iterable[Action], called: str) -> No
     """Raise PlanError for a step after which the query may not be able to read or replace a file; nothing was done.
 
     Args:
-        stores: Where.
+        stores: The checkpoint and the other places of the change.
         actions: The steps that are left.
         called: Name of the change, in a word.
     """

@@ -15,7 +15,7 @@ def telling_of_fence(stores: Stores, name: str | None, plan_id: str = "") -> Ite
     """Add to the hint of a refusal that the fence stays, where its entry is there and the change has no step done.
 
     Args:
-        stores: Where.
+        stores: The checkpoint and the other places of the change.
         name: The entry of the fence; None where the change is not behind one.
         plan_id: The plan of the change; empty where it could not be made.
     """

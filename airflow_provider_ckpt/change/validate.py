@@ -25,7 +25,7 @@ def find_facts(plan: Plan, stores: Stores, *, resuming: bool) -> Facts:
 
     Args:
         plan: The plan.
-        stores: Where.
+        stores: The checkpoint and the other places of the change.
         resuming: True if the plan may have changed something already.
 
     Raises:

@@ -30,7 +30,7 @@ _DELTA_LOG = "_delta_log"
 
 
 def at_running_version(store: Store) -> Store:
-    """The checkpoint that the directory of a flow means: its highest version. Any other location is what it is.
+    """The newest version of a flow whose directory was given; any other location is returned as it is.
 
     Raises StoreError when the directory cannot be listed.
     """

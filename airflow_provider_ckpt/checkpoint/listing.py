@@ -122,7 +122,7 @@ def list_tree(store: Store) -> tuple[PackedObjects, set[str]]:
 
 
 def find_own(store: Store) -> tuple[PackedObjects, tuple[str, ...]]:
-    """Every object, as :func:`list_tree` shows them, but for checkpoints inside; and these. Raises StoreError."""
+    """The objects of :func:`list_tree` without those of checkpoints inside; and names of these. Raises StoreError."""
     try:
         objects = store.find()
     except StoreError as error:

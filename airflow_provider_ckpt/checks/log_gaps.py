@@ -75,7 +75,7 @@ _HINT_OF_GAPS = (
 
 
 def stray_copy(view: CheckpointView) -> int | None:
-    """The batch that the newest entry is a copy of, where the batch before it is missing; None where it is none.
+    """The batch of which the newest entry is a copy, while the one before the newest is missing; None for no copy.
 
     Every batch has a time of its own, except a repartition, which follows right on the batch that has the same.
     """

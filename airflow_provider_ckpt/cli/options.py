@@ -320,7 +320,7 @@ def pairs(texts: Iterable[str], option: str) -> list[tuple[str, str]]:
 
 
 def units_or_ms(text: str) -> tuple[int | None, int | None]:
-    """How much of a source may be unread: a number, in its unit, or a duration, milliseconds. Raises BadParameter."""
+    """The limit of unread data: a number of units, or a duration in milliseconds. Raises BadParameter."""
     if text.isascii() and text.isdecimal():
         if len(text) > MOST_DIGITS:
             raise click.BadParameter(f"{text[:20]}… is larger than any number of records")

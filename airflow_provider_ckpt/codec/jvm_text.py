@@ -193,7 +193,7 @@ class Fields:
         return MalformedEntryError(f"{key!r} in the {self._what} {problem}", name=self._name)
 
     def long(self, key: str, default: int | None = None) -> int:
-        """A 64 bit number; a missing or null field gives the default, a fraction is cut off, an overflow wraps."""
+        """A 64 bit number. A missing or null field gives the default, a fraction is cut off, an overflow wraps."""
         value = self._get(key)
         if value is None and default is not None:
             return default

@@ -31,8 +31,8 @@ class SourceKind:
             entry after it says where the batch ended (Kinesis).
         span: The numbers between which a partition was read, from its earlier position and its later one; None for the
             first where the earlier position does not tell. Without a function they are the first of each position.
-        scales: By partition what its positions are in, where a source mixes several (sequence numbers and timestamps);
-            positions on different scales cannot be compared.
+        scales: The scale of the positions of each partition, where a source mixes several (sequence numbers and
+            timestamps); positions on different scales cannot be compared.
         pieces: The JSON of each partition, where an offset has several; None for one that cannot be taken apart.
         joined: An offset with other pieces, from an offset of the source and the pieces. None as for ``pieces``.
         ends_partitions: A partition that an offset lacks may have ended, and not only not have begun (shards).

@@ -48,7 +48,7 @@ def is_mention(failure: Failure, thrown: Thrown) -> bool:
 
 
 def is_of_python(thrown: Thrown, before: str) -> bool:
-    """Whether a class of Python says some words, which Spark's JVM does not throw; PySpark's wrappers are none.
+    """True if an exception of Python says the words, and not one of Spark's JVM; PySpark's wrappers do not count.
 
     Args:
         thrown: The exception whose text has the words.

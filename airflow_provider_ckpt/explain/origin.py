@@ -163,7 +163,7 @@ def own_frame(frames: Sequence[str]) -> str | None:
 
 
 def _of_function(frames: Sequence[str]) -> str | None:
-    """The innermost frame whose package begins as that of the function of the query, which is the outermost."""
+    """The innermost frame whose package begins like that of the outermost one, the query's own function."""
     if frames[-1].startswith(_OF_OTHERS):
         return None
     root = ".".join(frames[-1].split(".")[:2])

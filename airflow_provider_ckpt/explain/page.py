@@ -39,7 +39,7 @@ class Told:
         storage: Problem that a storage reports of a file of the checkpoint; see
             :class:`~airflow_provider_ckpt.explain.storage_words.StorageProblem`.
         readers: ``Class.method`` of Spark that throw the shared texts where they are about a checkpoint.
-        is_closest: True if the texts say more than the condition that is beside them.
+        is_closest: True if the texts tell more exactly than the condition what the failure is.
         is_doubtful: True if a reader in the stack trace does not show the cause, because anything may have led to it.
     """
 
@@ -79,14 +79,15 @@ class Cause:
     """One cause of a symptom.
 
     Args:
-        heading: Of its section below ``## Cause``; empty where the page has only one cause.
+        heading: Heading of its section below ``## Cause``; empty where the page has only one cause.
         text: Why Spark stops; Markdown, one paragraph.
-        conditions: Error conditions that only this cause has; empty where they do not tell.
+        conditions: Error conditions that only this cause has; empty where conditions do not tell the causes apart.
         frames: ``Class.method`` of which one is in the stack trace; empty where the frames do not tell.
         rules: Codes of the rules whose finding on a checkpoint is the evidence of this cause.
         commands: Commands that repair or show it, with ``{location}`` and the facts of the message to be filled in.
         deploy: Facts of the message about the deploy, as in a deploy file; a value may be a fact, such as ``{wanted}``.
-        says: Facts of the message that only this cause has, such as a version; empty where they do not tell.
+        says: Facts of the message that only this cause has, such as a version; empty where facts do not tell the causes
+            apart.
         texts: Patterns to search in a message that only this cause has; empty where the texts do not tell.
         repair: Its own section below ``## Repair``, Markdown; empty where the page has one for all of its causes.
     """

@@ -52,7 +52,7 @@ def plan_with_readers(
 
     Args:
         asked: The request.
-        stores: Where.
+        stores: The checkpoint and the other places of the change.
         open_store: Opens the sink, further places that the record of a change names, and checkpoints beside this one.
         fenced: Make it behind the fence that is there.
 
@@ -151,7 +151,7 @@ def _dropped(
 
 
 def _last_kept(plan: Plan) -> int | None:
-    """The batch before those that a plan drops: an undo drops what was written since, and may put others there."""
+    """The last batch that a plan keeps: an undo drops what was written since, and may put others there."""
     if plan.kind == "rollback":
         return plan.batch_id
     entries = [layout.parse(name) for name in plan.deletes() | plan.writes()]

@@ -36,7 +36,7 @@ class Judged:
 
     Args:
         location: Its URI.
-        findings: Findings of the rules, worst first.
+        findings: Findings of the rules, the worst first.
         forecast: The restart, forecast by a gate; None for a check.
         known: The findings that a baseline accepts; None when there is no baseline.
         error: Why it could not be judged; None when it could.

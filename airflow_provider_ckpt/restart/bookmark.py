@@ -122,7 +122,7 @@ def take_bookmark(view: CheckpointView) -> Bookmark:
 
 
 def timestamp_ms_of(entry: OffsetSeq) -> int | None:
-    """Time at which a batch was planned, epoch milliseconds; None where its entry does not say."""
+    """Time at which a batch was planned, epoch milliseconds; None where its entry has no time."""
     return entry.metadata.batch_timestamp_ms if entry.metadata else None
 
 

@@ -86,7 +86,7 @@ def parse_goal(
         current: To the committed offsets.
         at_ms: To the first records from a time on, epoch milliseconds.
         duration_ms: To the first records of the last milliseconds.
-        shift: So many offsets on; a negative number goes back.
+        shift: Move forward by this number of offsets; a negative number goes back.
         offsets: One offset, or offsets by topic and partition as in Spark's ``startingOffsets``; JSON when it is text.
         csv: Positions as ``kafka-consumer-groups --export`` writes them.
         version: Right after a version of a Delta table.

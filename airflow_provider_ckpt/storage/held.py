@@ -52,7 +52,7 @@ class _HeldDisk(LocalDisk):
 
 
 class _HeldStore(Store):
-    """A directory in which a link that leads out is refused: who writes checkpoints may make links.
+    """A directory in which a link that leads out is refused, because anybody who writes checkpoints may make links.
 
     Every name is judged when it is listed or read, by where it is with all its links followed.
     """

@@ -159,7 +159,7 @@ class PackedObjects(Mapping[str, StoredObject]):
         return [prefix + row.partition("/")[0] for text in texts for row in text[1:].split(_ROW)]
 
     def _find(self, name: str) -> str | None:
-        """The row of a name, behind the name."""
+        """The rest of the row of a name, after the name; None without such a row."""
         directory, _, last = name.rpartition("/")
         if (of_directory := self._directories.get(directory)) is None or name.startswith("/"):
             return None

@@ -71,7 +71,7 @@ async def drive_async(
 
 
 def answer_from(store: Store) -> Callable[[List | Read], Any]:
-    """Answers out of a store that blocks."""
+    """Answer requests by calls of a store that blocks."""
     return lambda request: store.ls(request.directory)[0] if isinstance(request, List) else store.read(request.name)
 
 

@@ -78,7 +78,7 @@ def _partitions(schema: DeltaSchema) -> list[str]:
 
 
 def _columns(data_type: Any, mapped: bool, physical: _Path = (), name: _Path = ()) -> Iterator[tuple[_Path, _Path]]:
-    """The path of each column in the files, and its path by names."""
+    """Yield for each column its path in the data files, and its path in the names that a query uses."""
     if not isinstance(data_type, Mapping):
         return
     for key in ("elementType", "keyType", "valueType"):

@@ -116,7 +116,7 @@ class CheckpointPositionTrigger(BaseTrigger):
 class CheckpointLagTrigger(CheckpointPositionTrigger):
     """Fires when a query is behind its sources by no more than it may be.
 
-    :param most: So much may be unread of each source, in its unit.
+    :param most: Amount of each source that may be unread, in its unit.
     :param max_age: The oldest unread data may be as old as this, such as ``PT5M``, or seconds.
 
     The other parameters are those of :class:`CheckpointPositionTrigger`.

@@ -18,11 +18,11 @@ class Foreseen:
     """The way of a query to a condition. Records that come meanwhile only make it longer.
 
     Args:
-        at_least: So many batches are needed at least; None when that is not known.
-        at_most: So many at most; None when that is not known.
-        if_quiet: So many if no record comes on the way; None when that is not known.
-        held: Why its next batch may come late, a sentence; None when nothing holds it back.
-        problem: Why the query does not get there, a sentence; None when it may.
+        at_least: Least number of batches that are needed; None when that is not known.
+        at_most: Greatest number of batches; None when that is not known.
+        if_quiet: Number of batches if no record comes on the way; None when that is not known.
+        held: A sentence on why the next batch may come late; None when nothing holds it back.
+        problem: A sentence on why the query does not reach the target; None when it may reach it.
         is_final: True if no later start of the query, with the same options, helps.
         ends_itself: True if a run of the query ends by itself (``availableNow``, ``once``).
     """

@@ -23,7 +23,7 @@ class OffsetsReached(Condition):
     Args:
         offsets: Offset as JSON text, by source id (``"0"`` for the first source).
         source_types: Declared type by source id; without one an offset can only be equal, and that is refused.
-        slack: So many units (records, for Kafka) may be missing in all; 0 for none.
+        slack: Number of units (records, for Kafka) that may be missing in all; 0 for none.
     """
 
     name: ClassVar[str] = "offsets"

@@ -1,4 +1,4 @@
-"""Finding the fence of a checkpoint, and what keeps one from being relied on."""
+"""Finds the fence of a checkpoint, and reasons not to rely on one."""
 
 from __future__ import annotations
 

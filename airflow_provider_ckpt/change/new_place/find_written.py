@@ -19,8 +19,8 @@ from airflow_provider_ckpt.storage.store import Store
 def find_written(target: Store, is_same: Callable[[Plan], bool]) -> Record | None:
     """The newest restore or seed to a location that was begun and does the same.
 
-    One that has ended counts while its checkpoint is there, whatever its query has done since; not when the location
-    was cleared.
+    A change that has ended counts as long as its checkpoint is there, whatever the query has done since; after the
+    location was cleared it does not count.
 
     Raises StoreError when a record cannot be read.
     """

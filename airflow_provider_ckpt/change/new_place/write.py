@@ -73,7 +73,7 @@ class Writer(ABC):
 
     @property
     def way_on(self) -> str:
-        """What completes a change that has failed on its way."""
+        """The advice on how to complete a change that has failed on its way."""
         return f"run the same command again, which completes the {self.plan.called}"
 
     def steps_in(self, place: Place) -> list[Action]:

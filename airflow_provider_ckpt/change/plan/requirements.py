@@ -52,7 +52,7 @@ class SameQuery(_Fact):
     says: ClassVar[str] = "The checkpoint is still that of the query {}."
 
     def check(self, facts: Facts) -> str | None:
-        """None when it holds, else what was expected and what was found."""
+        """None when the requirement is met, otherwise the expected and the found value."""
         if layout.METADATA in facts.touched("checkpoint"):
             return None
         return self._compared("the query id", facts.query_id or "none")
@@ -66,7 +66,7 @@ class LatestCommitted(_Fact):
     says: ClassVar[str] = "The newest committed batch is still {}."
 
     def check(self, facts: Facts) -> str | None:
-        """None when it holds, else what was expected and what was found."""
+        """None when the requirement is met, otherwise the expected and the found value."""
         return None if facts.resuming else self._compared("the newest committed batch", or_none(facts.latest_committed))
 
 
@@ -78,7 +78,7 @@ class LatestPlanned(_Fact):
     says: ClassVar[str] = "The newest planned batch is still {}."
 
     def check(self, facts: Facts) -> str | None:
-        """None when it holds, else what was expected and what was found."""
+        """None when the requirement is met, otherwise the expected and the found value."""
         return None if facts.resuming else self._compared("the newest planned batch", or_none(facts.latest_planned))
 
 
@@ -90,7 +90,7 @@ class KeptObjects(_Fact):
     says: ClassVar[str] = "No file that the plan leaves alone has changed (their digest is {})."
 
     def check(self, facts: Facts) -> str | None:
-        """None when it holds, else what was expected and what was found."""
+        """None when the requirement is met, otherwise the expected and the found value."""
         found = kept_objects(facts.objects["checkpoint"], facts.touched("checkpoint"))
         return self._compared("the digest of the files that the plan does not change", found)
 
@@ -103,7 +103,7 @@ class KeptSinkLog(_Fact):
     says: ClassVar[str] = "No entry of the sink log that the plan leaves alone has changed (their digest is {})."
 
     def check(self, facts: Facts) -> str | None:
-        """None when it holds, else what was expected and what was found."""
+        """None when the requirement is met, otherwise the expected and the found value."""
         if "sink" not in facts.objects:
             return f"the log of the sink: expected {self.expected}, found no sink"
         found = kept_objects(facts.objects["sink"], facts.touched("sink"))
@@ -119,7 +119,7 @@ class WriterStopped(_Fact):
     expected: str = "yes"
 
     def check(self, facts: Facts) -> str | None:
-        """None when it holds, else what was expected and what was found."""
+        """None when the requirement is met, otherwise the expected and the found value."""
         return self._compared("the confirmation that the query is stopped", "yes" if facts.writer_stopped else "no")
 
 
@@ -145,7 +145,7 @@ class Fenced(_Fact):
         return int(self.name.rpartition("/")[2])
 
     def check(self, facts: Facts) -> str | None:
-        """None when it holds, else what was expected and what was found."""
+        """None when the requirement is met, otherwise the expected and the found value."""
         stored = facts.at("checkpoint", self.name)
         if stored is None:
             return None if facts.resuming else f"the fence: expected {self.name}, found no such entry"
@@ -163,7 +163,7 @@ class FromBackup(_Fact):
     says: ClassVar[str] = "The backup {} is still there."
 
     def check(self, facts: Facts) -> str | None:
-        """None when it holds, else what was expected and what was found."""
+        """None when the requirement is met, otherwise the expected and the found value."""
         if facts.resuming or facts.backup_id == self.expected:
             return None
         return f"the backup {self.expected} was deleted after the plan was made"
@@ -178,7 +178,7 @@ class EmptyLocation(_Fact):
     expected: str = "empty"
 
     def check(self, facts: Facts) -> str | None:
-        """None when it holds, else what was expected and what was found."""
+        """None when the requirement is met, otherwise the expected and the found value."""
         others = facts.objects["checkpoint"].keys() - facts.touched("checkpoint")
         return f"the location: expected no file, found {min(others)}" if others else None
 

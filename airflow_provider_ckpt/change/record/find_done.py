@@ -17,7 +17,7 @@ def find_done(stores: Stores, kind: Kind, by: str, asked: str) -> Record | None:
     task of the same DAG run has changed the checkpoint: that run is being repeated.
 
     Args:
-        stores: Where.
+        stores: The checkpoint and the other places of the change.
         kind: The kind of the request.
         by: Who asks, as the record of the change says it; empty for nobody, whose changes are never known again.
         asked: The request in particular, as :func:`~airflow_provider_ckpt.change.apply.apply` got it.

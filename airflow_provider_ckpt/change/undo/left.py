@@ -22,7 +22,7 @@ class After:
         view: The whole checkpoint as it is now; with the entries of ``done.batch_id`` when they are there.
         sink_log: The log of the sink when the change trimmed it.
         saved: Objects that the change has saved, by their place.
-        texts: The saved content of what it has given another content, by where that is.
+        texts: The saved content of objects to which the change has given another content, by their place.
         inside: Files of the checkpoints of other queries inside. Plans of earlier versions have them in the digest of
             what the change leaves alone.
     """

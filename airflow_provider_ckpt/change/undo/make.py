@@ -53,7 +53,7 @@ def make_undo(
     the rollback that it took back can be done again.
 
     Args:
-        stores: Where.
+        stores: The checkpoint and the other places of the change.
         undoes: The id of the plan that is to be taken back; None for that of the newest change.
         sink: The sink of the query, for its effect when there are batches to drop; a file sink when ``stores.sink`` is
             given.

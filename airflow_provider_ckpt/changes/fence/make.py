@@ -50,7 +50,7 @@ def make_fence(stores: Stores, *, trigger: str | None = None, state: bool = True
     """Plan a fence behind the newest batch, or find the one that is there.
 
     Args:
-        stores: Where.
+        stores: The checkpoint and the other places of the change.
         trigger: The trigger of the query; ``realTime`` and ``continuous`` cannot be fenced.
         state: Judge the files of the state as well, for whether Spark starts; a query that is faster than that is not
             fenced.

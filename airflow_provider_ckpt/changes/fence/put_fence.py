@@ -83,7 +83,7 @@ def put_fence(
     """Fence a checkpoint, or find that it is fenced.
 
     Args:
-        stores: Where.
+        stores: The checkpoint and the other places of the change.
         by: Who does it, for ``ckpt history``: a task of a DAG run, or user and host.
         asked: The request, as for :func:`~airflow_provider_ckpt.change.apply.apply`.
         trigger: The trigger of the query; ``realTime`` and ``continuous`` cannot be fenced.

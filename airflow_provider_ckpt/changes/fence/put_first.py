@@ -37,7 +37,7 @@ def plan_behind(
 
     Args:
         make: Makes the plan, behind the fence that is there or without one.
-        stores: Where.
+        stores: The checkpoint and the other places of the change.
         acts: True if the change is carried out; else nothing is written, and only a fence that is there is used.
         unfenced: Called where nothing is put and no fence is there; what it raises ends the planning.
         by: Who does it, for ``ckpt history``.

@@ -30,7 +30,7 @@ def make_repartition(stores: Stores, partitions: int, *, sink: Sink | None = Non
     """Plan to give the state another number of partitions, or find the plan of such a change that was killed.
 
     Args:
-        stores: Where.
+        stores: The checkpoint and the other places of the change.
         partitions: How many partitions the state will have.
         sink: The sink of the query; a file sink when ``stores.sink`` is given and nothing else is said.
 

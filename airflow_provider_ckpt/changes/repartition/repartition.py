@@ -67,7 +67,7 @@ class Executor(InPlace):
             self._ask(None)
 
     def _ask(self, partitions: int | None) -> None:
-        """Have Spark read all state before and after, and in between repartition it, unless it has."""
+        """Have Spark read all state before and after the repartition, and do that in between unless it is done."""
         require_spark(self.plan.location)
         view = self._seen()
         answer = ask_spark(self._request(view, partitions), self.record, self.mine)

@@ -72,7 +72,7 @@ def make_reset(
     """Plan to move one source, or find the plan of the same reset that was killed.
 
     Args:
-        stores: Where.
+        stores: The checkpoint and the other places of the change.
         source_id: The source: its position in the query, or its name.
         aim: Where to.
         sink: The sink of the query; a file sink when ``stores.sink`` is given and nothing else is said.

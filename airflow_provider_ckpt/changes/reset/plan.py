@@ -182,7 +182,7 @@ def _warnings(view: CheckpointView, batch_id: int, moves: Iterable[Move], fence:
 
 
 def countings(moves: Sequence[Move]) -> list[list[Move]]:
-    """The moves, with each count that sources may have made whose offsets do not tell what lies between them.
+    """The moves, once for each count that their sources can have made, where offsets do not tell what lies between.
 
     The offsets of a plan are taken as they are, and so is what was counted between them when they were found.
     """

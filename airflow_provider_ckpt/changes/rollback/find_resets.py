@@ -47,7 +47,7 @@ def find_resets(stores: Stores, batch_id: int, entry: OffsetSeq) -> Resets:
     """The resets that matter for a rollback.
 
     Args:
-        stores: Where.
+        stores: The checkpoint and the other places of the change.
         batch_id: The target.
         entry: The offset entry of that batch, as the rollback leaves it.
 

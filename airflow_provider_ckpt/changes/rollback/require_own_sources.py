@@ -16,7 +16,7 @@ def require_own_sources(stores: Stores, batch_id: int, view: CheckpointView) -> 
     """Require that the sources of the query were not changed after a batch.
 
     Args:
-        stores: Where.
+        stores: The checkpoint and the other places of the change.
         batch_id: The target.
         view: The checkpoint, with the entries of the target and the newest one.
 

@@ -24,7 +24,7 @@ class Candidate:
     Args:
         batch_id: The newest committed batch that is kept.
         last: The newest planned batch that is kept: the same, or the one after it, which runs again as it was planned.
-        keeps_state: True if what the later one has written of the state stays: it was never committed.
+        keeps_state: True if the state files of the later batch stay, which was never committed.
     """
 
     batch_id: int

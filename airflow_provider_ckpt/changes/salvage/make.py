@@ -60,7 +60,7 @@ def make_salvage(
     A plan without steps says that nothing is needed.
 
     Args:
-        stores: Where; in ``stores.backups`` files are searched for that the checkpoint lacks.
+        stores: The places of the change; in ``stores.backups`` files are searched for that the checkpoint lacks.
         trim_sink_log: Remove the batches that are given up from the file sink's log as well.
         sink: The sink at ``stores.sink``, or a sink that has no place; a file sink when nothing says otherwise.
         trigger: The trigger of the query as a deploy file says it.

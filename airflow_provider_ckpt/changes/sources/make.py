@@ -54,7 +54,7 @@ def make_source_change(
     """Plan a change of sources, or find the plan of the same change that was killed.
 
     Args:
-        stores: Where.
+        stores: The checkpoint and the other places of the change.
         change: The source that each source of the next query continues.
         sink: The sink of the query; a file sink when ``stores.sink`` is given and nothing else is said.
         trigger: The trigger of the query as a deploy file says it.

@@ -18,7 +18,7 @@ class IcebergOffset:
 
     Args:
         snapshot_id: The snapshot.
-        position: So many of its data files are read (exclusive end). Iceberg reads an int.
+        position: Number of its data files that are read (exclusive end). Iceberg reads an int.
         scan_all_files: The files are those of the whole table at that snapshot, not those that it added.
     """
 

@@ -245,7 +245,7 @@ def _tracked_stops(at: TableAtRestart, table: DeltaTable) -> Iterator[Stop]:
 
 
 def _schema_changes(at: TableAtRestart, table: DeltaTable) -> Iterator[tuple[int, DeltaCommit, Change]]:
-    """The versions that leave the schemas behind with which the query begins to read, and what was changed."""
+    """Yield the versions that change the schemas with which the query begins to read, and what they change."""
     schema = schema_at(table, readings(at)[0].first)
     for version, commit in sorted(table.commits.items()):
         if commit.metadata is None:

@@ -179,7 +179,7 @@ def commit_text(version: int, commit: DeltaCommit, read: int = 0) -> str:
     Args:
         version: Its number.
         commit: Its changes.
-        read: So many of its files were read already.
+        read: Number of its files that were read already.
     """
     files = commit.added[read:]
     known = [file.rows for file in files if file.rows is not None]

@@ -157,7 +157,7 @@ def _partitions_gone(source: KafkaSource) -> Iterator[Finding]:
 
 
 def _planned_and_gone(source: KafkaSource) -> Iterator[Finding]:
-    """CKPT251: partitions of the batch in flight that the topics have no more: a task asks for them in vain."""
+    """CKPT251: partitions of the batch in flight that the topics no longer have: a task asks for them in vain."""
     if gone := sorted(_planned_and_missing(source)):
         yield an_error(
             "CKPT251",

@@ -76,8 +76,8 @@ class Outlook:
 
     Args:
         at_least: Least number of batches that are needed; None when the target is never reached.
-        at_most: So many at most; the same number where each batch was worked out. None when it is not known: the target
-            is never reached, or in real-time mode, where a batch has a length of time and no range.
+        at_most: Greatest number of batches; the same number where each batch was worked out. None when it is not known:
+            the target is never reached, or in real-time mode, where a batch has a length of time and no range.
         unread: So many offsets at most the query leaves unread, and does not get to the target: with
             ``availableNow``, ``minOffsetsPerTrigger`` holds a last small batch back until the next start.
     """

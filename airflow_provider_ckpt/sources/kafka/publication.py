@@ -184,7 +184,7 @@ def is_of_another_query(metadata: str, query_id: str) -> bool:
 
 
 def conflicts(publications: Sequence[Publication]) -> dict[int, PlanError]:
-    """The publications, by their place, that would write an offset which another one writes as well."""
+    """The publications that would write an offset which another one writes as well, by their place."""
     owners: dict[tuple[str, Partition], list[int]] = {}
     for at, publication in enumerate(publications):
         for partition in publication.offsets:

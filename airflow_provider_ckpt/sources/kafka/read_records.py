@@ -28,7 +28,7 @@ class Reading(Protocol):
     """Evaluation of the records of one partition, in their order.
 
     Args:
-        upto: They were read up to this offset, exclusive; at first, where to begin.
+        upto: Offset up to which the records were read, exclusive; before the first read, where to begin.
         end: Where to end, exclusive.
     """
 

@@ -39,7 +39,7 @@ def translate_position(
         there: The other cluster.
         names: Names of the topics in the other cluster; a topic that is not named has the same name there.
         topics: Topics of the source that it may not have read from yet.
-        most: So many unread records are read of each partition at most, for their timestamps.
+        most: Greatest number of unread records of each partition that are read, for their timestamps.
 
     Raises:
         PlanError: The other cluster has no such position: a topic is missing, has another number of partitions, or

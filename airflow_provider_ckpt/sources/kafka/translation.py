@@ -91,7 +91,7 @@ class Translated:
         position: The first offset that was not read here; None for a partition that the query does not know yet.
         offset: Where to begin there.
         at_ms: The timestamp that was searched for; None when that was not needed.
-        read_again: So many offsets at most of what was read are read again.
+        read_again: Greatest number of offsets that are read a second time.
         not_proven: Unread offsets that may be skipped, because they may not be in the copy, or not from ``offset`` on.
             0: nothing is skipped.
         doubts: Why that is not proven, as sentences.
