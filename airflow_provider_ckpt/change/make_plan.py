@@ -91,6 +91,11 @@ class Planner(ABC):
         return False
 
     @property
+    def removes_fence(self) -> bool:
+        """Whether nothing holds the query any more after a plan that is made behind a fence."""
+        return False
+
+    @property
     def wait_for_batch(self) -> float:
         """Seconds that the fence waits for the commit of a batch in flight."""
         return WAIT_S
@@ -112,7 +117,8 @@ class Planner(ABC):
 
     def require_sense(self) -> None:
         """Raise ValueError where the fields do not make sense by themselves, or lack what has to be said."""
-        return
+        if self.trim_sink_log and self.sink is None:
+            raise ValueError("--trim-sink-log needs --sink file:URI (in a DAG: trim_sink_log needs sink)")
 
     @classmethod
     @abstractmethod

@@ -108,7 +108,10 @@ def _make_rollback(location: str, asked: Asked, settings: Settings) -> tuple[Pla
     stores = _stores(location, request, settings)
     plan = plan_with_readers(request, stores, opening(settings))
     goal = {"to_backup": f"{plan.source}/{plan.backup_id}"} if plan.backup_id else {"to_batch": plan.batch_id}
-    return plan, {**goal, **_without_goal("rollback", asked), **({"sources": types} if types else {})}
+    kept = _without_goal("rollback", asked)
+    if plan.backup_id:
+        kept.pop("backup_root", None)  # the goal gives it
+    return plan, {**goal, **kept, **({"sources": types} if types else {})}
 
 
 def _stores(location: str, request: Planner, settings: Settings) -> Stores:

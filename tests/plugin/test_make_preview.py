@@ -81,6 +81,14 @@ def test_a_backup_whose_files_come_back(checkpoint, settings, tmp_path):
     assert expectation_of(plan_of_the_run("rollback", preview.conf)) == preview.conf["expected_plan"]
 
 
+def test_a_batch_that_is_purged_becomes_its_backup_without_a_root_beside_it(checkpoint, settings, tmp_path):
+    (checkpoint / "commits" / "5").unlink()
+    (checkpoint / "offsets" / "4").unlink()
+    preview = make_preview("rollback", str(checkpoint), {"to_batch": 5, "backup_root": f"{tmp_path}/backups"}, settings)
+    assert "to_backup" in preview.conf and "backup_root" not in preview.conf
+    assert expectation_of(plan_of_the_run("rollback", preview.conf)) == preview.conf["expected_plan"]
+
+
 @pytest.mark.parametrize("roots", ["lake", "lake/orders, lake/out"])
 def test_who_has_read_what_is_dropped_is_said_and_searched_for_below_the_roots(checkpoint, tmp_path, roots):
     out = tmp_path / "lake" / "out"

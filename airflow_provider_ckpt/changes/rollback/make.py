@@ -240,9 +240,20 @@ class RollbackRequest(Planner):
         return {"sink": self.sink, "backups": target.root if isinstance(target, ToBackup) else self.backup_root}
 
     def require_sense(self) -> None:
-        """Raise ValueError unless exactly one goal is given that makes sense."""
+        """Raise ValueError unless exactly one goal is given that makes sense, and what else is said goes with it."""
         with nullcontext() if self.to_offsets is None else of_field("to_offsets"):
-            self.target()
+            target = self.target()
+        if isinstance(target, ToBackup) and (self.backup_root or target.root).rstrip("/") != target.root.rstrip("/"):
+            raise ValueError(
+                "--to-backup already gives the root; use --backup-root only with the other --to options (in a DAG: "
+                "to_backup, backup_root)"
+            )
+        Planner.require_sense(self)
+
+    @property
+    def removes_fence(self) -> bool:
+        """True: its plans remove the fence before they end."""
+        return True
 
     @classmethod
     def of(cls, plan: Plan, stores: Stores) -> Self:

@@ -157,12 +157,6 @@ def _require_one_goal(request: type, values: Mapping[str, Any]) -> None:
         )
 
 
-def require_sink_to_trim(asked: Any) -> None:
-    """Raise a usage error for the trimming of no log."""
-    if asked.trim_sink_log and not asked.sink:
-        raise click.UsageError("--trim-sink-log needs --sink file:URI")
-
-
 def options_said(asked: Any) -> list[str]:
     """The options of a request that say what to do, and that were given."""
     request: type = type(asked)

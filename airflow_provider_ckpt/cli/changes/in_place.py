@@ -118,7 +118,7 @@ class Change:
             break_lock=self.how["break_lock"],
             tell=tell_user,
         )
-        if asked.kind == "rollback" and not fenced and plan.actions and not self.how["execute"]:
+        if asked.removes_fence and not fenced and plan.actions and not self.how["execute"]:
             plan = replace(plan, warnings=(*plan.warnings, idle_query_warning(plan.location)))
         return plan
 

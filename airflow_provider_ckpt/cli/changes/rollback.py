@@ -6,7 +6,7 @@ import click
 
 from airflow_provider_ckpt.change.undo.make import UndoRequest
 from airflow_provider_ckpt.changes.rollback.make import RollbackRequest
-from airflow_provider_ckpt.cli.changes.asking import changing, require_sink_to_trim
+from airflow_provider_ckpt.cli.changes.asking import changing
 from airflow_provider_ckpt.cli.changes.in_place import Change, acting
 from airflow_provider_ckpt.cli.options import TIMES, command, directories, types_of
 
@@ -23,10 +23,7 @@ def rollback(change: Change, asked: RollbackRequest) -> None:
 
     Give exactly one --to option, or --plan.
     """
-    require_sink_to_trim(asked)
     types_of(asked.sources)
-    if asked.to_backup and asked.backup_root:
-        raise click.UsageError("--to-backup already gives the root; use --backup-root only with the other --to options")
     change.make(asked)
 
 

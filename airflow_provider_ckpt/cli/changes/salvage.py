@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from airflow_provider_ckpt.changes.salvage.make import SalvageRequest
-from airflow_provider_ckpt.cli.changes.asking import changing, require_sink_to_trim
+from airflow_provider_ckpt.cli.changes.asking import changing
 from airflow_provider_ckpt.cli.changes.in_place import Change, acting
 from airflow_provider_ckpt.cli.options import command, directories
 
@@ -22,7 +22,6 @@ def salvage(change: Change, asked: SalvageRequest) -> None:
     The plan says how: what is whole in its place, temporary files whose rename was lost, what other entries tell, and
     files of a backup. It says what is given up, and why.
     """
-    require_sink_to_trim(asked)
     stores = change.stores(asked)
     plan, report = asked.with_report(stores)
     change.carry_out(plan, stores, more={"salvage": report and report.to_dict()})

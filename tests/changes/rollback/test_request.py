@@ -74,6 +74,20 @@ def test_a_backup_names_the_root_of_its_own():
     assert [place["backups"] for place in places] == ["s3://b", "s3://other"]
 
 
+NOT_TOGETHER = {
+    "the log of no sink": ({"to_batch": 1, "trim_sink_log": True}, "--trim-sink-log needs --sink file:URI .*in a DAG"),
+    "two roots": ({"to_backup": "s3://b/ID", "backup_root": "s3://other"}, "--to-backup already gives the root.*DAG"),
+}
+
+
+@pytest.mark.parametrize("case", NOT_TOGETHER)
+def test_what_does_not_go_together_is_refused_for_every_face(case):
+    said, problem = NOT_TOGETHER[case]
+    with pytest.raises(ValueError, match=problem):
+        RollbackRequest(**said).require_sense()
+    RollbackRequest(to_backup="s3://b/ID", backup_root="s3://b/").require_sense()
+
+
 def test_a_plan_is_made_with_all_that_was_said(tmp_path):
     query = FakeQuery(Store.open(str(tmp_path / "orders")))
     for batch_id in range(4):
