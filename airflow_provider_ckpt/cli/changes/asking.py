@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from airflow_provider_ckpt.backup.relocation import parse_path_rule
 from airflow_provider_ckpt.change.make_plan import Planner
 from airflow_provider_ckpt.change.option import Field, Meaning, Opt, fields_of
 from airflow_provider_ckpt.cli.changes.bookmark_file import read_bookmark
-from airflow_provider_ckpt.cli.changes.in_place import Change
+from airflow_provider_ckpt.cli.changes.in_place import Change, How
 from airflow_provider_ckpt.cli.changes.plan_files import require_alone, require_consistent
 from airflow_provider_ckpt.cli.files import read_text
 from airflow_provider_ckpt.cli.options import (
@@ -104,9 +105,10 @@ def changing(
     def decorated(command: Command) -> Command:
         @wraps(command)
         def called(location: str, storage_options: tuple[str, ...], plan_file: str | None, **values: Any) -> None:
-            undo_root, how = values.pop("undo_root"), {name: values.pop(name) for name in _HOW}
+            undo_root = values.pop("undo_root")
+            how = How(**{field.name: values.pop(field.name) for field in fields(How)})
             change = Change(location, opening(storage_options), undo_root, how)
-            require_consistent(how["plan_out"], how["approved_by"], execute=how["execute"])
+            require_consistent(how.plan_out, how.approved_by, execute=how.execute)
             if plan_file:
                 require_alone("--plan", given(values, beside_plan(request)))
             else:
@@ -120,19 +122,6 @@ def changing(
         return options_of(request, after)(called)
 
     return decorated
-
-
-#: How a change is carried out, by the names of the values.
-_HOW = (
-    "execute",
-    "query_is_stopped",
-    "quiet_s",
-    "break_lock",
-    "accept_sink",
-    "plan_out",
-    "approved_by",
-    "as_json",
-)
 
 
 def asked_of(request: type, values: dict[str, Any]) -> Any:
@@ -160,11 +149,9 @@ def _require_one_goal(request: type, values: Mapping[str, Any]) -> None:
 def options_said(asked: Any) -> list[str]:
     """The options of a request that say what to do, and that were given."""
     request: type = type(asked)
-    fields = fields_of(request).items()
+    own = fields_of(request).items()
     return [
-        field.opt.option
-        for name, field in fields
-        if not field.opt.beside_plan and getattr(asked, name) != field.default
+        field.opt.option for name, field in own if not field.opt.beside_plan and getattr(asked, name) != field.default
     ]
 
 

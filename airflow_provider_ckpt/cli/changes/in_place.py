@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from shlex import quote
-from typing import Any
 
 import click
 
@@ -45,6 +44,31 @@ def tell_user(text: str) -> None:
     say(text, err=True)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class How:
+    """How a change is carried out, by the options that all commands share: see :func:`acting`.
+
+    Args:
+        execute: Carry it out; else it is planned alone.
+        query_is_stopped: The user's word for that.
+        quiet_s: Seconds without a write before anything changes; None for those that follow from its commits.
+        break_lock: Remove the lock of another change.
+        accept_sink: Sink effects that are accepted.
+        plan_out: File that the plan is written to.
+        approved_by: Who has approved the plan.
+        as_json: Print a JSON document.
+    """
+
+    execute: bool
+    query_is_stopped: bool
+    quiet_s: float | None
+    break_lock: bool
+    accept_sink: tuple[str, ...]
+    plan_out: str | None
+    approved_by: str | None
+    as_json: bool
+
+
 @dataclass(frozen=True, slots=True)
 class Change:
     """A change in place that somebody asks for: of what, and how it is carried out.
@@ -59,7 +83,7 @@ class Change:
     location: str
     opener: Callable[[str], Store]
     undo_root: str | None
-    how: Mapping[str, Any]
+    how: How
 
     def stores(self, asked: Planner) -> Stores:
         """Where. Raises a usage error for a request that makes no sense."""
@@ -96,11 +120,11 @@ class Change:
 
         if not asked.fence:
             return made(False)
-        if self.how["query_is_stopped"]:
+        if self.how.query_is_stopped:
             raise click.UsageError("--fence is in place of --i-know-it-is-stopped; give one of them")
 
         def unfenced() -> None:
-            if self.how["plan_out"]:
+            if self.how.plan_out:
                 raise click.UsageError(
                     "a plan is written behind a fence that is there; put it first: "
                     f"ckpt fence {quote(stores.checkpoint.location)} --execute"
@@ -110,15 +134,15 @@ class Change:
         plan, fenced = plan_behind(
             made,
             stores,
-            acts=self.how["execute"],
+            acts=self.how.execute,
             unfenced=unfenced,
             by=user_and_host(),
             trigger=asked.trigger,
             wait_s=asked.wait_for_batch,
-            break_lock=self.how["break_lock"],
+            break_lock=self.how.break_lock,
             tell=tell_user,
         )
-        if asked.removes_fence and not fenced and plan.actions and not self.how["execute"]:
+        if asked.removes_fence and not fenced and plan.actions and not self.how.execute:
             plan = replace(plan, warnings=(*plan.warnings, idle_query_warning(plan.location)))
         return plan
 
@@ -131,22 +155,22 @@ class Change:
         if origins := origins_of(click.get_current_context()):
             more = {**(more or {}), "declared": origins}
             tell_user(f"Declared: {', '.join(f'{option} by {origin}' for option, origin in origins.items())}.")
-        if how["plan_out"] and done is None:
-            write_plan(how["plan_out"], plan, (stores.checkpoint, stores.sink, stores.undo, stores.backups))
-        if how["execute"] and done is not None:
+        if how.plan_out and done is None:
+            write_plan(how.plan_out, plan, (stores.checkpoint, stores.sink, stores.undo, stores.backups))
+        if how.execute and done is not None:
             receipt = receipt_of(done)
-        elif how["execute"]:
+        elif how.execute:
             with progress_bar(plan.kind) as on_step:
                 receipt = apply(
                     plan,
                     stores.for_plan(plan, self.opener),
                     by=user_and_host(),
-                    query_is_stopped=how["query_is_stopped"],
-                    quiet_s=how["quiet_s"],
-                    break_lock=how["break_lock"],
+                    query_is_stopped=how.query_is_stopped,
+                    quiet_s=how.quiet_s,
+                    break_lock=how.break_lock,
                     on_step=on_step,
                     tell=tell_user,
-                    accept_sink=how["accept_sink"],
-                    approved_by=how["approved_by"] or "",
+                    accept_sink=how.accept_sink,
+                    approved_by=how.approved_by or "",
                 )
-        report_change(plan, receipt, done=done, as_json=how["as_json"], plan_out=how["plan_out"], more=more)
+        report_change(plan, receipt, done=done, as_json=how.as_json, plan_out=how.plan_out, more=more)

@@ -36,6 +36,6 @@ def reset_offsets(change: Change, asked: ResetRequest, exported: bool, kafka_con
     if not exported:
         change.make(aimed)
         return
-    if change.how["execute"] or change.how["plan_out"] or change.how["as_json"]:
+    if change.how.execute or change.how.plan_out or change.how.as_json:
         raise click.UsageError("--export only prints offsets, so leave out --execute, --plan-out and --json")
     click.echo(export_positions(stores, aimed.source_id, aimed.aim_there), nl=False)

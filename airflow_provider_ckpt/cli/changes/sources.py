@@ -41,10 +41,10 @@ def sources(change: Change, asked: SourcesRequest) -> None:
     operator could get the state of another one.
     """
     if not asked.continued:
-        acts = {"--execute": change.how["execute"], "--plan-out": change.how["plan_out"]}
+        acts = {"--execute": change.how.execute, "--plan-out": change.how.plan_out}
         if given := [*options_said(asked), *(option for option, value in acts.items() if value)]:
             raise click.UsageError(f"{given[0]} needs --as NEW=OLD for every source of the next query, or --plan FILE")
-        _show(read_sources(change.opener(change.location)), as_json=change.how["as_json"])
+        _show(read_sources(change.opener(change.location)), as_json=change.how.as_json)
         return
     change.make(asked)
 
