@@ -119,7 +119,7 @@ def read_batches(
     """Read some batches, which follow each other in the listing, oldest first.
 
     Args:
-        store: Where the checkpoint is.
+        store: The directory of the checkpoint.
         listing: Its listing.
         wanted: The batches; ascending, with none of the listing left out between them.
         read: How files are read.

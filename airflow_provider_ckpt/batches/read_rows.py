@@ -57,7 +57,7 @@ def read_rows(store: Store, reading: Reading, read: ReadMany) -> Iterator[BatchR
     """The rows of one checkpoint, oldest batch first. Batches that Spark purges meanwhile are left out.
 
     Args:
-        store: Where the checkpoint is.
+        store: The directory of the checkpoint.
         reading: The selection of rows, and how to read them.
         read: How files are read.
 

@@ -73,7 +73,7 @@ def stage_range(
         last_batch: The batch of the live query that the batch of the fork shall end with; the newest committed by
             default, or that which an earlier run has staged the fork for.
         shadow: The sink that the new version will write to on the fork, and its store; a file sink must be new.
-        by: Who does it, for whoever finds the lock of the fork.
+        by: Name of the person or the task that makes the change, for whoever finds the lock of the fork.
 
     Raises:
         PlanError: The fork is none of the live query, or was started; or the live query has no such batch.

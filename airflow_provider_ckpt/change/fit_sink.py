@@ -79,7 +79,7 @@ def require_fit(
         undo: Root of its records; None for the directory beside it.
         view: The checkpoint as it is now.
         sink: The sink, as it was declared.
-        store: Of its directory; None when it has none.
+        store: The store of its directory; None when it has none.
         marker: Its memory of the query.
     """
     known = _require_remembered(checkpoint, view.query_id, sink, store)

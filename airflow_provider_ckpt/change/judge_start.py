@@ -44,7 +44,7 @@ def judge_start(
     Args:
         plan: The change.
         view: The checkpoint as it is.
-        checkpoint: Where it is.
+        checkpoint: The directory of the checkpoint.
         source_of: Where its copies come from.
         deploy: What is started afterwards.
         state: True to read the state that a restart loads; False to judge its files by the listing alone.
@@ -65,7 +65,7 @@ def judge_present(plan: Plan, view: CheckpointView, checkpoint: Store) -> Plan:
     Args:
         plan: A change that waits for a query that runs.
         view: The checkpoint as it is.
-        checkpoint: Where it is.
+        checkpoint: The directory of the checkpoint.
     """
     return with_present_stops(plan, _as_restart_sees(view, checkpoint, checkpoint.head, checkpoint.chunks, state=False))
 
@@ -97,7 +97,7 @@ def view_after(
     Args:
         plan: The change.
         view: The checkpoint as it is.
-        checkpoint: Where it is.
+        checkpoint: The directory of the checkpoint.
         source_of: Where its copies come from.
         chosen: The restart set of the batch that it goes to, where that is known.
         state: As for :func:`judge_start`.

@@ -66,7 +66,7 @@ class Holder:
         by: Who acts: a DAG run's task, or user and host.
         plan_id: The plan that is carried out.
         machine: Where process ids mean the same: a machine, or a container on it.
-        pid: Of the process.
+        pid: Id of the process.
         life: Tells a process from a later one with the same id; empty where the system does not say.
         since_ms: Epoch milliseconds.
         records: Root of the records that was given for the plan; empty for the directory beside the checkpoint.

@@ -24,7 +24,7 @@ class Flow:
     Args:
         storage: URI of the storage of the pipeline.
         parts: Names of the target: catalog, database and table, or a sink.
-        name: Of the flow.
+        name: Name of the flow.
         version: Its number.
     """
 
@@ -59,7 +59,7 @@ class Neighbour:
     """The version that runs of another flow into the same table or sink.
 
     Args:
-        name: Of the flow.
+        name: Name of the flow.
         location: URI of its checkpoint.
         committed: The newest batch in its commit log; None when nothing is committed.
     """

@@ -39,7 +39,7 @@ def observe(
     """Read a checkpoint without changing it.
 
     Args:
-        store: Where it is.
+        store: The directory of the checkpoint.
         deep: List everything, state and source logs included; otherwise the two logs and what is at the top.
         batch_id: Also read the log entries that a restart after this batch needs.
         listing: A first listing that was just taken, and need not be taken again.

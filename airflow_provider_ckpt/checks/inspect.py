@@ -59,7 +59,7 @@ def examine(
     """See of a checkpoint what the rules and the forecast judge.
 
     Args:
-        store: Where it is.
+        store: The directory of the checkpoint.
         deep: Read every log entry and checksum file, and the state that a restart after the newest commit loads;
             otherwise a listing and a few reads.
         listing: A first listing that was just taken.
@@ -126,7 +126,7 @@ def find_newest_restorable(
 
     Args:
         store: The checkpoint.
-        view: All of it.
+        view: The whole checkpoint.
         at_most: A batch id.
         judged: Earlier results for the same view.
     """
@@ -140,7 +140,7 @@ def find_restorable(store: Store, view: CheckpointView, near: int) -> Restorable
 
     Args:
         store: The checkpoint.
-        view: All of it.
+        view: The whole checkpoint.
         near: The batch near which they are wanted.
     """
     tried = sorted(view.committed, key=lambda batch_id: abs(batch_id - near))
@@ -197,7 +197,7 @@ def find_whole_set(store: Store, view: CheckpointView, batch_id: int) -> Restart
 
     Args:
         store: The checkpoint.
-        view: All of it, with the entries of that batch.
+        view: The whole checkpoint, with the entries of that batch.
         batch_id: A committed batch.
     """
     return without_broken_files(view, find_restart_set(store, view, batch_id), store.head, store.chunks)

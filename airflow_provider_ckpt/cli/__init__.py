@@ -180,7 +180,7 @@ def run(arguments: Sequence[str], shown: Sequence[str] | None = None) -> int:
     """Run the command; the result is its exit code.
 
     Args:
-        arguments: Of the command line.
+        arguments: Arguments of the command line.
         shown: The arguments that commands repeat when they name the next one; by default all.
     """
     obj = tuple(arguments if shown is None else shown)

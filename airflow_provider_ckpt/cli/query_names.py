@@ -105,7 +105,7 @@ def with_query(command: click.Command, words: Sequence[str], context: click.Cont
     Args:
         command: The command.
         words: Its words, without its name.
-        context: Of the command, for parsing alone; its ``meta`` gets the :class:`Named`.
+        context: Context of the command, for parsing alone; its ``meta`` gets the :class:`Named`.
 
     Raises:
         click.UsageError: The query file cannot be read, or the query has no such place.

@@ -31,7 +31,7 @@ class CheckpointPosition(NamedTuple):
     """How far one checkpoint was read.
 
     Args:
-        timeline: How often its log was seen to go back before.
+        timeline: Number of times that its log was seen to go back before.
         first_batch: The first batch of this timeline that is read.
         batch_id: The last batch that was read (inclusive); the one before ``first_batch`` when none was.
         committed_at_ms: When that batch was committed, epoch milliseconds; None where the storage does not say.

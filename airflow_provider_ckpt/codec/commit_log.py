@@ -42,7 +42,7 @@ class CommitMetadata(Verbatim):
     Args:
         version: Version of the log format, 1 to 3.
         next_batch_watermark_ms: Watermark of the next batch, epoch milliseconds; 0 when there is none.
-        state_unique_ids: From version 2; None when the field is absent.
+        state_unique_ids: Ids of the state, from version 2 on; None when the field is absent.
         sinks: Version 3 alone: every sink the query ever had, by name; exactly one is active.
     """
 

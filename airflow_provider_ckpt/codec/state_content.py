@@ -77,7 +77,7 @@ def holds_nothing(data: bytes, codec: str, decompressors: Mapping[str, Decompres
     Args:
         data: The whole file.
         codec: A short name.
-        decompressors: By short name.
+        decompressors: Decompressors by the short name of their codec.
     """
     decompress = decompressors.get(codec)
     if decompress is None:
@@ -122,7 +122,7 @@ def problem_of_all(pieces: Iterable[bytes], codec: str, decompressors: Mapping[s
     Args:
         pieces: The file, a piece at a time.
         codec: A short name; of others than lz4, whose blocks alone have checksums, only the first bytes are read.
-        decompressors: By short name.
+        decompressors: Decompressors by the short name of their codec.
     """
     stream = iter(pieces)
     first = next(stream, b"")

@@ -69,7 +69,7 @@ def is_claim(failure: Failure, thrown: Thrown, name: str) -> bool | None:
     Args:
         failure: Any.
         thrown: The exception of its chain whose message names the condition.
-        name: Of the condition.
+        name: Name of the condition.
     """
     before = thrown.before(name)
     carried = list(_CLASS.finditer(before))

@@ -105,8 +105,8 @@ class Met:
 
     Args:
         line: Number of the first line, from 1.
-        last_line: Of its last occurrence.
-        times: How often.
+        last_line: Last line of its last occurrence.
+        times: Number of its occurrences.
     """
 
     line: int
@@ -122,7 +122,7 @@ class Explanation:
         match: The page or the condition.
         cause: The cause; None for a condition that has nothing to do with checkpoints.
         facts: Facts of the text.
-        met: Where.
+        met: The places where it was met.
         evidence: Evidence of the checkpoint; None when none was asked.
         code: The rule, when it is one that was asked about and not an error.
         given: Declarations of the user about the query.
@@ -299,7 +299,7 @@ class Unknown:
 
     Args:
         message: Its class and message, cut.
-        met: Where.
+        met: The places where it was met.
         thrown_by: The frame of the query's own code that threw it, or called what did; None where none is shown.
     """
 

@@ -51,7 +51,7 @@ class Thrown:
         lines: The lines of its message.
         frames: ``package.Class.method`` of its stack trace, innermost first.
         shared: How many further frames it has in common with the exception that it is the cause of, as Java says it.
-        package: Of the exception, with a dot behind it; empty where the text has none.
+        package: Package of the exception, with a dot behind it; empty where the text has none.
     """
 
     exception: str | None

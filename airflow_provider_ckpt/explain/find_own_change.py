@@ -33,7 +33,7 @@ class OwnChange:
 
     Args:
         record: The recorded change.
-        sentence: That it is the cause, for people.
+        sentence: A sentence for people, which says that it is the cause.
         cause: The cause in place of that of the text; None where the text has it.
     """
 

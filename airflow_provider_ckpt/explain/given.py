@@ -25,7 +25,7 @@ class Given:
     """Declarations about the query.
 
     Args:
-        sources: By name or position.
+        sources: Sources by name or position.
         sink: Type and URI, such as ``file:s3://lake/orders``; None when it is not declared.
     """
 

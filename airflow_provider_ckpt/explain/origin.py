@@ -178,7 +178,7 @@ def reader_in(frames: Sequence[str], readers: Collection[str]) -> str | None:
     """The reader of Spark that threw: the innermost one, with nothing above it that evaluates a row or is of others.
 
     Args:
-        frames: Of the exception, innermost first.
+        frames: Stack frames of the exception, innermost first.
         readers: ``Class.method``, or ``Class`` for any method of it.
     """
     for frame, owner in zip(frames, owners(tuple(frames)), strict=True):

@@ -110,7 +110,7 @@ class Page:
 
     Args:
         name: Name of the file without its suffix.
-        number: Of the symptom; never used again for another one.
+        number: Number of the symptom; never used again for another one.
         title: The text that users paste.
         texts: Patterns to search in a message; named groups become facts.
         examples: Messages as Spark prints them, on one line each.

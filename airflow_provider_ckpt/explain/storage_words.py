@@ -79,7 +79,7 @@ class StorageProblem:
         what: One of the problems above.
         place: Kind of the file: ``offsets``, ``commits``, ``sources``, ``source_files`` (of a connector), ``state`` or
             ``sink_log``.
-        path: Of the file.
+        path: Path of the file.
         is_of_spark: True if a name is one that Spark gives a file until it is whole. Another file may be of the data of
             a query: users have ``exports/offsets/7`` as well, and a storage has the same words for it.
     """

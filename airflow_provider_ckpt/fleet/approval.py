@@ -29,7 +29,7 @@ class PlannedQuery:
 
     Args:
         checkpoint: Its location.
-        index: Of the task that made the plan.
+        index: Index of the task that made the plan.
         told: The return value of that task.
     """
 

@@ -117,7 +117,7 @@ class Found:
     """A checkpoint that is to be judged.
 
     Args:
-        store: Where it is.
+        store: The directory of the checkpoint.
         listing: The listing that found it, so that it need not be taken again.
     """
 

@@ -49,7 +49,7 @@ class FleetPositions:
     Args:
         deploys: The sources of each query.
         open_store: Opens the directory of a table or of files.
-        kafka_config: Of the clients.
+        kafka_config: Options of the clients.
         now_ms: Now, epoch milliseconds.
         ages: True if it is asked how old unread records are, and when they expire.
         known_ids: The ids that the topics of a checkpoint had before, by its location.

@@ -39,7 +39,7 @@ def compact(
     once, one wins, and both are right.
 
     Args:
-        table: Where the table is.
+        table: The directory of the table.
         now_ms: Epoch milliseconds.
         least_epochs: Fewer manifests of a query are left as they are.
         kept_epochs: The newest so many epochs of a query are not merged.

@@ -30,7 +30,7 @@ def commit(
     """Create the manifest of an epoch.
 
     Args:
-        table: Where the table is.
+        table: The directory of the table.
         epoch: Spark's batch id.
         written: Files that each task wrote.
         schema: Spark's ``StructType`` of the rows, as JSON text.
@@ -147,7 +147,7 @@ def abort(table: Store, epoch: int, written: Sequence[Written | None]) -> None:
     that creates it may still be on its way. Then nothing is deleted; what stays is a vacuum's.
 
     Args:
-        table: Where the table is.
+        table: The directory of the table.
         epoch: Spark's batch id.
         written: Files that each task wrote; None for one that did not finish.
     """
@@ -165,7 +165,7 @@ def publish(table: Store, manifest: Manifest, new: Sequence[DataFile], age_ms: i
     """Create a manifest; when there is one, delete what is new and not named by it.
 
     Args:
-        table: Where the table is.
+        table: The directory of the table.
         manifest: The manifest.
         new: Those of its files that no manifest names yet.
         age_ms: How long ago the first of them was begun, milliseconds.

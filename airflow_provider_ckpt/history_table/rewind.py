@@ -18,7 +18,7 @@ def rewind(table: Store, query_id: str, epoch: int, now_ms: int | None = None) -
     nobody needs the rows any more.
 
     Args:
-        table: Where the table is.
+        table: The directory of the table.
         query_id: Id of the streaming query.
         epoch: The last epoch that stays: the batch to which the checkpoint of the query was rolled back.
         now_ms: Epoch milliseconds; now by default.

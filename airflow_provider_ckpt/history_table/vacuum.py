@@ -18,7 +18,7 @@ def vacuum(table: Store, now_ms: int, *, dry_run: bool = False) -> Garbage:
     out are listed before the others and after them: on its way out or back, a manifest is seen in one place at least.
 
     Args:
-        table: Where the table is.
+        table: The directory of the table.
         now_ms: The present time, epoch milliseconds; the clock may be wrong by some hours.
         dry_run: Delete nothing.
 

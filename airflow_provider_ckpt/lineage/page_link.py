@@ -15,7 +15,7 @@ MOST = 20
 class CheckpointLink(BaseOperatorLink):
     """Leads to the page of a checkpoint. The worker makes the link when a try ends, fails or defers.
 
-    :param number: Of several checkpoints this one, counted from 0.
+    :param number: Position of this checkpoint among several, counted from 0.
     """
 
     def __init__(self, number: int = 0) -> None:

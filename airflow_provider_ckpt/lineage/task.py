@@ -51,7 +51,7 @@ class CheckpointTask:
 
         An event for which the DAG has set an extra keeps that.
 
-        :param context: Of the task.
+        :param context: Context of the task.
         :param document: The return value of the task.
         :param more: Other facts that the task knows, such as ``batch_id``.
         """

@@ -67,7 +67,7 @@ class CheckpointPage:
         read_at_ms: When it was read, epoch milliseconds.
         problem: Why nothing could be read; empty when something was.
         status: HTTP status.
-        latest: Where the query is.
+        latest: The latest position of the query.
         lines: The timeline, newest first.
         batches: The batches in it.
         charts: SVG.

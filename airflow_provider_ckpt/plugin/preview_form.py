@@ -25,7 +25,7 @@ class Field:
     """One field.
 
     Args:
-        name: As the parameter of the DAG and of the address is called.
+        name: Name of the parameter of the DAG and of the address.
         label: For people.
         hint: An example, or what it means.
         kind: ``text``, ``number`` (whole), ``flag``, ``json``, ``list`` or ``lines``.

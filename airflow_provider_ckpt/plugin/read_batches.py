@@ -103,7 +103,7 @@ def read_log(
     """The newest batches that are before one.
 
     Args:
-        store: Where the checkpoint is.
+        store: The directory of the checkpoint.
         logs: The present listing.
         before: Only batches before this one (exclusive); None for the newest.
         declared: Types of sources by id, for logs that do not name them.

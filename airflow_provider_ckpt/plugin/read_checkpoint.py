@@ -53,7 +53,7 @@ def read_page(
     """The page of a checkpoint. Nothing is written, and no error of a storage is raised.
 
     Args:
-        store: Where it is.
+        store: The directory of the checkpoint.
         backups: Open the roots in which there may be backups of it.
         before: Show batches before this one (exclusive); None for the newest.
         declared: Types of sources by id, for logs that do not name them.

@@ -29,7 +29,7 @@ class TaskCheckpoint:
     Args:
         task_id: The task.
         map_index: -1 for one that is not mapped.
-        state: Of the task instance.
+        state: State of the task instance.
         location: Its checkpoint, as a URL; None when it was given none.
         problem: Why the location is not known.
     """
@@ -61,7 +61,7 @@ def read_tasks(dag_id: str, run_id: str | None, task_id: str | None, map_index: 
         dag_id: The DAG.
         run_id: The run; None for the newest.
         task_id: The task; None for all.
-        map_index: Of a mapped task; None for all.
+        map_index: Map index of a mapped task; None for all.
     """
     wanted = [TaskInstance.dag_id == dag_id]
     wanted += [] if task_id is None else [TaskInstance.task_id == task_id]

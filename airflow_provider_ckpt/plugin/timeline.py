@@ -54,7 +54,7 @@ class Batch:
         committed: True if the commit log has it.
         planned_at_ms: When it was planned, by the clock of the driver.
         committed_at_ms: When it was committed, by the clock of the storage.
-        pause_ms: From the planning of the batch before it to its own.
+        pause_ms: Time from the planning of the batch before it to its own.
         watermark_ms: Watermark that it ran with.
         reads: Units that it has read, by source.
         notes: Notes for the reader.

@@ -111,7 +111,7 @@ def parse_deploy(name: str, text: str) -> DeploySpec:
     """The deploy that a file of any known form declares: YAML by its name, else ``spark-defaults``.
 
     Args:
-        name: Of the file: a path or a URL.
+        name: Name of the file: a path or a URL.
         text: Its content.
 
     Raises:
@@ -284,7 +284,7 @@ def parse_deploys(name: str, text: str) -> Deploys:
     key counts for all of them.
 
     Args:
-        name: Of the file: a path or a URL.
+        name: Name of the file: a path or a URL.
         text: Its content.
 
     Raises:

@@ -31,7 +31,7 @@ class StorageAccess:
     """How storage is opened.
 
     Args:
-        options: Of the fsspec driver, without any secret.
+        options: Options of the fsspec driver, without any secret.
         conn_id: Airflow connection that holds the rest; None without one.
     """
 
@@ -66,10 +66,10 @@ class Query:
         deploy: What is declared of its sources, its sink and its confs.
         confs_file: File of confs that its application is started with, absolute or beside the query file.
         sinks: Places that a ``foreachBatch`` writes to.
-        backups: Where its backups are.
-        undo: Where the records of its changes are; None is beside the checkpoint.
+        backups: Root of its backups.
+        undo: Root of the records of its changes; None is beside the checkpoint.
         alert: Its thresholds.
-        engine: How it is run, as the file says it.
+        engine: The engine that runs it, as the file says it.
         clusters: The Kafka clusters that its sources name, by source id.
         lines: Line of the file, from 1, by key.
     """
@@ -106,9 +106,9 @@ class QueryFile:
 
     Args:
         place: The file: a path or a URL.
-        queries: By name.
-        pipelines: By name.
-        storage: How storage is opened.
+        queries: Queries by name.
+        pipelines: Pipelines by name.
+        storage: Options with which storage is opened.
         paths: Locations that the cluster spells otherwise.
     """
 

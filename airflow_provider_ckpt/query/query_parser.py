@@ -49,7 +49,7 @@ class _Parser:
     """Reads one document; each method takes the path of what it reads.
 
     Args:
-        document: What the file means.
+        document: The parsed content of the file.
         place: The file.
     """
 

@@ -41,7 +41,7 @@ class Sink:
         location: Output directory or table, or for Iceberg a metadata file; empty where the kind needs none.
         writer: ``txnAppId`` of a Delta writer, ``hoodie.datasource.write.streaming.checkpoint.identifier`` of a Hudi
             writer; empty for the default.
-        format: Of the file sink, when it was declared by it, such as ``parquet``; else empty.
+        format: Format of the file sink, when it was declared by it, such as ``parquet``; else empty.
     """
 
     kind: str

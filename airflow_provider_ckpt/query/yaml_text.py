@@ -18,7 +18,7 @@ class Document:
     """A document of YAML.
 
     Args:
-        value: What it means.
+        value: The parsed value.
         lines: Line, from 1, of each key of a mapping and each item of a list.
     """
 

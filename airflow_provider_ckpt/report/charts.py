@@ -52,7 +52,7 @@ def line_chart(
     Args:
         title: The drawn quantity, with its unit; a screen reader reads it out, too.
         series: Points by name.
-        span_ms: From when to when, epoch milliseconds; charts of one page have the same.
+        span_ms: Beginning and end of the time axis, epoch milliseconds; charts of one page have the same.
         marks: Marks that are drawn as a vertical line, or as an area where it has an end.
     """
     top = nice_ceiling(max((value for points in series.values() for _, value in points), default=0))

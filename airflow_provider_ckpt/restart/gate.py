@@ -37,7 +37,7 @@ def forecast_restart(
         deploy: The coming deploy.
         open_store: Opens the locations of the sink and of tables that are read.
         quick: Read only the two logs; state, source logs and checksum files are then not judged.
-        kafka_config: Of the client that asks the brokers of the declared Kafka sources.
+        kafka_config: Options of the client that asks the brokers of the declared Kafka sources.
         topic_ids: The ids that topics had before, by source id and name, such as ``0/orders``.
         will_lose_within_ms: It is also asked whether unread data may be deleted before so many milliseconds have
             passed; None asks nobody.

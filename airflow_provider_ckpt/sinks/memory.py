@@ -27,9 +27,9 @@ class Memory:
 
     Args:
         sinks: Their declarations, for people.
-        places: Where they are, in one spelling.
-        location: Of the memory itself.
-        by: Who declared them.
+        places: Places of the sinks, in one spelling.
+        location: Location of the memory itself.
+        by: Name of the person or the task that declared them.
     """
 
     sinks: tuple[str, ...]

@@ -16,7 +16,7 @@ def read_marker(sink: Sink, store: Store | None, query_id: str | None, batch_id:
 
     Args:
         sink: The sink.
-        store: Of its ``directory``; None when it has none.
+        store: The store of its ``directory``; None when it has none.
         query_id: Id of the query.
         batch_id: How far back to search: to the newest batch up to this one.
 

@@ -57,8 +57,8 @@ class Access:
 
     Args:
         open_store: Opens the directory of a table or of files.
-        checkpoint: Of the query: a file source keeps a log there.
-        kafka_config: Of librdkafka, or as Spark takes it, with ``kafka.`` before each key.
+        checkpoint: The checkpoint of the query: a file source keeps a log there.
+        kafka_config: Options of librdkafka, or as Spark takes them, with ``kafka.`` before each key.
         option: Option of a declaration, for hints: ``--source `` on the command line.
     """
 
@@ -95,7 +95,7 @@ class DeclaredEnds:
     Args:
         sources: The sources by id, those of a type without an end included, such as ``rate``. A source that is not
             named at all is an error as soon as an end is asked for: forgetting one would make a wait end too early.
-        access: How they are come by.
+        access: The means to open them.
 
     Raises:
         StoreError: A source has no place, or a library for it is missing.

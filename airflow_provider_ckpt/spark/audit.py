@@ -266,7 +266,7 @@ def polled_since_ms(query: Any, options: StreamOptions, waited_ms: int) -> int:
 
     Args:
         query: The stream. When there is nothing to read, it reports no progress: then it says that it waits.
-        options: Of its reader. A checkpoint is polled by its own rhythm, and at least as often as they say.
+        options: Options of its reader. A checkpoint is polled by its own rhythm, and at least as often as they say.
         waited_ms: A stream that waits for its next trigger has begun the last one since then, epoch milliseconds.
     """
     status, progress = query.status, query.lastProgress

@@ -70,7 +70,7 @@ class HistoryWriter(DataSourceStreamArrowWriter):
         path: Where the table is.
         options: Options of the driver of the storage.
         schema: Spark's ``StructType`` of the rows, as JSON text.
-        checkpoint: Of the stream itself; None when it was not given as an option.
+        checkpoint: The checkpoint of the stream itself; None when it was not given as an option.
     """
 
     path: str

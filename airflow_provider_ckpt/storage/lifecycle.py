@@ -22,7 +22,7 @@ class LifecycleRule:
 
     Args:
         name: Its id; empty without one.
-        prefix: Of the keys that it is for; empty for all.
+        prefix: Prefix of the keys that it is for; empty for all.
         days: So long after an object was written; None for a rule with a date.
         at_ms: From when on, epoch milliseconds; None for a rule with days.
         larger_than: Objects of more bytes than this.

@@ -80,7 +80,7 @@ def reverted(
     """Judge the RESTOREs that a query has not read; None when it has no RESTORE to read.
 
     Args:
-        position: Where the query is.
+        position: The position of the query.
         commits: The versions of the table, from the oldest one on that matters.
         restores: The RESTOREs among them.
         newest: The newest version of the table.

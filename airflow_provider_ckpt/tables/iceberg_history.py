@@ -18,7 +18,7 @@ class Snapshot:
 
     Args:
         snapshot_id: Its id. Ids have no order.
-        parent_id: That of the one that it comes from; None for the first of a table.
+        parent_id: Id of the snapshot that it comes from; None for the first one of a table.
         at_ms: When it was made, by the clock of its writer, epoch milliseconds.
         operation: ``append``, ``replace``, ``overwrite`` or ``delete``; empty when it has no summary.
         added_files: Data files that it has added; None when it does not say.

@@ -21,7 +21,7 @@ def read_reverted(log: DeltaLog, position: DeltaOffset, known: Mapping[int, Delt
 
     Args:
         log: The table.
-        position: Where the query is.
+        position: The position of the query.
         known: Commits that were read already.
 
     Raises:

@@ -63,7 +63,7 @@ class Opened:
     Args:
         view: Its checkpoint.
         question: Its sources.
-        access: How they are come by.
+        access: The means to open them.
     """
 
     view: CheckpointView

@@ -59,7 +59,7 @@ def parse_with_list(
 
     Args:
         data: The text.
-        key: Of the long list.
+        key: Key of the long list.
         item: Function for each of its values, as soon as it is read.
         before: Called with the values that are before the list; what it raises ends the reading.
 

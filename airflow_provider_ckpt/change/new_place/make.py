@@ -26,7 +26,7 @@ def find_or_make_new(
 
     Args:
         plan: Makes the new one.
-        target: Where to.
+        target: The location to write to.
         is_same: Whether an earlier plan writes the same.
         source_of: Where the copies of the new one come from.
 

@@ -43,8 +43,8 @@ class Writer(ABC):
     """Writes the files of a plan.
 
     Args:
-        plan: What to do.
-        target: Where to.
+        plan: The plan to carry out.
+        target: The location to write to.
         sinks: The sinks that were declared for the plan, to be remembered, each with the store of its ``directory``.
         threads: How many files are written in parallel.
     """

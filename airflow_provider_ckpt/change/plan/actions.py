@@ -189,7 +189,7 @@ class Replace(_OnObject):
         place: The store it is in.
         size: Bytes that it has before.
         identity: Identity that it must still have.
-        sha256_before: Of its content before, hex.
+        sha256_before: SHA-256 of its content before, hex.
         data: Its content afterwards.
     """
 

@@ -106,7 +106,7 @@ class Saved:
 
     Args:
         size: Bytes.
-        sha256: Of its content, hex.
+        sha256: SHA-256 of its content, hex.
         attributes: Owner, group, mode and time of the original, where the copy may lack them; None when the saved
             object is the original.
     """

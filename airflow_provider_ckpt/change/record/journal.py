@@ -63,7 +63,7 @@ class Record:
         plan: The plan.
         state: ``planned`` (nothing removed yet), ``refused`` (nothing removed, because a query was running),
             ``interrupted`` (some of it removed), ``applied`` or ``undone``.
-        location: Of the record.
+        location: Location of the record.
         by: Who began it: a task of a DAG run, or user and host; empty when nobody said.
         begun_at_ms: When, epoch milliseconds; None when the record does not say.
         done_at_ms: When it was completed, or None.

@@ -40,7 +40,7 @@ def plan_behind(
         stores: The checkpoint and the other places of the change.
         acts: True if the change is carried out; else nothing is written, and only a fence that is there is used.
         unfenced: Called where nothing is put and no fence is there; what it raises ends the planning.
-        by: Who does it, for ``ckpt history``.
+        by: Name of the person or the task that makes the change, for ``ckpt history``.
         trigger: The trigger of the query.
         wait_s: Seconds that the fence waits for a batch in flight.
         break_lock: Remove the lock of another run, which the user knows has ended.

@@ -38,7 +38,7 @@ class BatchTimes:
     """The windows of batches, and whether they can be relied on.
 
     Args:
-        windows: By batch.
+        windows: Windows by batch.
         repartitions: Batches that gave the state other partitions, of which no sink gets anything.
         doubt: Why the times prove nothing, with the checkpoint or the sink as its subject; empty when they do.
     """
@@ -121,7 +121,7 @@ def contradiction(times: BatchTimes, known: Mapping[int, Iterable[tuple[str, int
     """Contradiction of known entries to the times, or empty.
 
     Args:
-        times: Of the batches.
+        times: Times of the batches.
         known: By batch, the name of each file that its own entry names, and the time of its writing in the entry.
     """
     for batch, files in sorted(known.items()):

@@ -93,8 +93,8 @@ class Spelling:
 
     Args:
         directory: URI of the output directory, with a slash at its end.
-        block_replication: Of each file, as the file system said.
-        block_size: Of each file, bytes.
+        block_replication: Replication of each file, as the file system said.
+        block_size: Block size of each file, bytes.
     """
 
     directory: str

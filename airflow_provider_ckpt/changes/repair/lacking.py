@@ -43,7 +43,7 @@ class Lacking:
 
     Args:
         contents: Its remaining contents.
-        shape: As it has to be.
+        shape: The shape that the log has to have.
         copied: Entries of a copy that it lacks, by name.
         outdated: Names of earlier compacted entries that nobody reads, by which Spark would take a wrong interval.
     """

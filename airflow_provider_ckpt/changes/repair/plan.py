@@ -31,7 +31,7 @@ class NewEntry:
     Args:
         name: Its name.
         data: Its content.
-        sha256_before: Of what is there now and cannot be read, hex; empty when nothing is.
+        sha256_before: SHA-256 of what is there now and cannot be read, hex; empty when nothing is.
     """
 
     name: str

@@ -67,10 +67,10 @@ class Evidence:
     """What is known of batches whose entries are lost.
 
     Args:
-        times: When they ran.
+        times: Times at which the batches ran.
         free: Whole data files that no entry names, in the order in which they were written.
         partitioned: Whether the table has directories by the values of columns.
-        decisions: What a person has decided.
+        decisions: Decisions of a person.
         orphans: Files that are of no batch: no entry names them, and the times give them to none. Attempts that were
             not committed have left them, whole or cut off.
         elsewhere: The newest batch that an original query has written to another sink, before this one began as its
@@ -107,7 +107,7 @@ def orphans_of(
     Args:
         unnamed: Files that no entry names.
         free: Those of them that are whole.
-        times: When batches ran.
+        times: Times at which batches ran.
         batches: Those whose entries are lost.
     """
     taken = {file.name for batch in batches for file in newest_of_each_role(times.written_during(batch, free))}

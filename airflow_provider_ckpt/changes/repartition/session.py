@@ -46,7 +46,7 @@ def request_of(view: CheckpointView, kept: int, partitions: int | None, confs: M
         view: The checkpoint, with the entries of the batch ``kept`` and the metadata of its operators.
         kept: The committed batch whose state is repartitioned.
         partitions: Number of partitions that the state will have; None when it has them already and is only read.
-        confs: Of the user, for the Spark and what it needs to reach the checkpoint.
+        confs: Confs of the user, for the Spark and what it needs to reach the checkpoint.
 
     Raises:
         PlanError: A conf of the user is one that the checkpoint decides, or is about Spark Connect; or Spark cannot

@@ -74,7 +74,7 @@ def make_reset(
     Args:
         stores: The checkpoint and the other places of the change.
         source_id: The source: its position in the query, or its name.
-        aim: Where to.
+        aim: The goal of the move.
         sink: The sink of the query; a file sink when ``stores.sink`` is given and nothing else is said.
         state_sees_rows_again: The user's word that a query with state may read again what its state has counted.
         trigger: The trigger of the query as a deploy file says it; ``realTime`` changes what is sure of the sink.
@@ -105,9 +105,9 @@ class ResetRequest(Planner):
     """Which source is moved, and where to.
 
     Args:
-        aim: Where to, as what the source reads from has told.
+        aim: The goal of the move, as the source itself has told it.
         again: A plan whose offsets are the aim; what the sources hold is not asked again.
-        asks_anew: As of :func:`make_reset`.
+        asks_anew: As for :func:`make_reset`.
     """
 
     kind: ClassVar[Kind] = "reset"

@@ -27,7 +27,7 @@ def effects_of_restore(
         sinks: The sinks.
         backup: What is written.
         fork: Whether the query gets a new id.
-        trigger: That of the query, or empty.
+        trigger: The trigger of the query, or empty.
         new: The directory of a file sink whose log the restore begins; None when there is none.
     """
     found = [

@@ -112,7 +112,7 @@ def make_restore(
     Args:
         root: Location of the backup root.
         backup: The backup.
-        target: Where to.
+        target: The location to write to.
         new_query_id: A fork gets an id of its own; None moves the query with its id.
         path_rules: Absolute paths that change inside the checkpoint, beside those to its own schema files.
         sinks: Sinks of the query, for the effects, each with the store of its ``directory``.

@@ -38,7 +38,7 @@ def plan_restore(
     Args:
         manifest: The backup.
         root: Location of the backup root.
-        location: Where to.
+        location: The location to write to.
         planned_at_ms: Now, epoch milliseconds.
         new_query_id: A fork gets an id of its own; None moves the query with its id.
         rewritten: Objects that get another content, by name; their checksum files are left out.

@@ -32,7 +32,7 @@ def behind_fence_of_origin(
         root: Location of the backup root.
         plan: The plan of the restore.
         opener: Opens a location.
-        by: Who does it, for ``ckpt history``.
+        by: Name of the person or the task that makes the change, for ``ckpt history``.
         wait_s: Seconds to wait for the commit of the batch in flight.
         tell: Told what is being waited for, and where the fence is.
 

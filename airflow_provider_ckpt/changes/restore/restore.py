@@ -49,15 +49,15 @@ def restore(
     """Carry out a restore. Killed at any point, the same call completes it.
 
     Args:
-        plan: What to do.
+        plan: The plan to carry out.
         root: Location of the backup root.
-        target: Where to.
+        target: The location to write to.
         by: Who does it, for ``ckpt history`` of the new checkpoint; when nobody says, nothing is recorded.
         asked: What was asked for, as for :func:`~airflow_provider_ckpt.change.apply.apply`.
         threads: How many files are copied in parallel; by default few on a local disk.
         on_step: Called after each object.
         accept_sink: Sink effects that are accepted, by name: ``duplicated``, ``skipped``, ``unknown``, ``stops``.
-        approved_by: Who has approved the plan, for ``ckpt history``; empty for ``by``.
+        approved_by: Name of the person who has approved the plan, for ``ckpt history``; empty for ``by``.
         sinks: The sinks that were declared for the plan, to be remembered, each with the store of its ``directory``.
 
     Raises:

@@ -26,7 +26,7 @@ class Temporaries:
 
     Args:
         store: The checkpoint.
-        view: All of it that was listed.
+        view: The checkpoint, as far as it was listed.
         codec_of_state: Short name of the codec of its state; None for one that is not known.
         broken: Its text files that are not whole.
     """

@@ -15,7 +15,7 @@ class Piece:
 
     Args:
         name: The name that it gets.
-        way: Where it comes from.
+        way: The place that it comes from.
         size: Bytes.
         sha256: Hex.
         source: The temporary file in the checkpoint, the object relative to the root of the backups, or the file itself

@@ -39,7 +39,7 @@ class Assembler:
 
     Args:
         store: The checkpoint.
-        view: All of it, with every text file read.
+        view: The whole checkpoint, with every text file read.
         broken: Text files that are not whole, by name, and why.
         backups: The root of the backups, or None.
     """

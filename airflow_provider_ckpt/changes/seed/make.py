@@ -103,7 +103,7 @@ class Given:
         positions: Where each source begins.
         read_to: The batch at whose end they are; None when they come from no checkpoint.
         newest: The newest batch that is planned in that checkpoint.
-        note: Where they come from.
+        note: Sentence on the origin of the positions.
     """
 
     positions: Positions
@@ -169,7 +169,7 @@ def make_seed(
     """Plan to write a new checkpoint to a new or empty location.
 
     Args:
-        target: Where to.
+        target: The location to write to.
         given: Where each source begins.
         types: Declared type by source id.
         sinks: Sinks of the query, whose newest batch decides with which batch it begins.

@@ -39,7 +39,7 @@ class Positions:
 
     Args:
         offsets: Offset by source id, in the order of the query.
-        version: Of the offset log: 1, where the ids are 0, 1, …, or 2, where sources have names.
+        version: Version of the offset log: 1, where the ids are 0, 1, …, or 2, where sources have names.
         conf: Once-only confs; None for those of a query that starts with an empty checkpoint.
         with_initial: Ids of the sources that get an initial offset (Iceberg): the one that means the oldest snapshot of
             the table at each start.
@@ -180,9 +180,9 @@ def plan_seed(
     """Write a new checkpoint to an empty location.
 
     Args:
-        location: Where to.
+        location: The location to write to.
         positions: Where each source begins.
-        query_id: Of the new query.
+        query_id: Id of the new query.
         batch_id: The batch that it has committed.
         planned_at_ms: Now, epoch milliseconds.
         effects: One for each sink.

@@ -34,12 +34,12 @@ def write_seed(
 
     Args:
         plan: The plan to carry out.
-        target: Where to.
+        target: The location to write to.
         by: Who does it, for the history of the new checkpoint; when nobody says, nothing is recorded.
         asked: The request, as for :func:`~airflow_provider_ckpt.change.apply.apply`.
         on_step: Called after each file.
         accept_sink: Sink effects that are accepted, by name: ``duplicated``, ``unknown``.
-        approved_by: Who has approved the plan, for the history; empty for ``by``.
+        approved_by: Name of the person who has approved the plan, for the history; empty for ``by``.
         sinks: The sinks that were declared for the plan, each with the store of its ``directory``.
 
     Raises:

@@ -50,7 +50,7 @@ def moves(
     Args:
         objects: The listing of the checkpoint.
         change: The source that each new source continues.
-        sums: Of each object of :func:`to_sum`.
+        sums: Checksums of each object of :func:`to_sum`.
     """
     coming = wanted(objects, change)
     stays = {name for name, origin in coming.items() if _is_there(name, origin, objects, sums)}

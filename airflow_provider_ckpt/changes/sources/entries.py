@@ -31,7 +31,7 @@ def require_known(entries: Sequence[tuple[int, OffsetSeq]], location: str) -> No
 
     Args:
         entries: Batch ids and their entries, the newest first.
-        location: Of the checkpoint.
+        location: Location of the checkpoint.
     """
     newest = entries[0][1]
     for batch_id, entry in entries:
@@ -98,7 +98,7 @@ def changed_entry(entry: OffsetSeq, change: SourceChange, version: int, name: st
     Args:
         entry: The present entry, which :func:`require_known` has accepted.
         change: The source that each new source continues.
-        version: That the entry will have.
+        version: Version that the entry will have.
         name: Its name, for errors.
     """
     offsets = dict(entry.offsets)

@@ -19,7 +19,7 @@ def find_operators(store: Store, view: CheckpointView) -> Operators:
 
     Args:
         store: The checkpoint.
-        view: All of it, with its newest offset entry.
+        view: The whole checkpoint, with its newest offset entry.
     """
     ids = {layout.operator_of(name) for name in view.names_below(layout.STATE)} - {None}
     if not ids:

@@ -55,7 +55,7 @@ def plan_change(
     Args:
         view: The whole checkpoint, with the entries of :func:`batches_read`.
         change: The source that each new source continues; nothing contradicts it.
-        sums: Of the objects of ``directories.to_sum``.
+        sums: Checksums of the objects of ``directories.to_sum``.
         planned_at_ms: Now, epoch milliseconds.
         effects: Effect on the sink.
         operators: The operators with state.

@@ -51,7 +51,7 @@ def require_kept_state(change: SourceChange, ids: tuple[str, ...], operators: Op
         change: The source that each new source continues.
         ids: The sources of the checkpoint.
         operators: The operators with state.
-        location: Of the checkpoint.
+        location: Location of the checkpoint.
     """
     if not operators.count:
         return

@@ -21,7 +21,7 @@ class StateRead:
         operator_id: The stateful operator.
         operator: Spark's name of it.
         part: The state store, side of a join, or state variable; empty when the operator has one store alone.
-        options: Of the state reader, beside the batch.
+        options: Options of the state reader, beside the batch.
     """
 
     operator_id: int

@@ -23,7 +23,7 @@ class Brokers:
     An answer is kept as long as this object: make another one to ask anew.
 
     Args:
-        kafka_config: Of the clients, as ``KafkaBroker`` takes it.
+        kafka_config: Options of the clients, as ``KafkaBroker`` takes it.
         connected: Connections that there are already, by their servers.
     """
 

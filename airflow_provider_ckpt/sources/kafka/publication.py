@@ -33,9 +33,9 @@ class Publication:
     """Offsets of one source of a query for one consumer group.
 
     Args:
-        position: Where the query is.
+        position: The position of the query.
         group: Name of the group.
-        offsets: Of every partition that the topics have, within what the partition holds.
+        offsets: Offset of every partition that the topics have, within what the partition holds.
         lag: Offsets from there to the ends of the partitions, in total.
         warnings: Differences from the checkpoint; sentences for people.
     """

@@ -54,7 +54,7 @@ def publish_all(
     together. Done again, it writes the same or later offsets.
 
     Args:
-        checkpoints: Of the queries.
+        checkpoints: Checkpoints of the queries.
         broker: Where their topics are.
         group: The consumer group, with ``{name}``, ``{query_id}`` or ``{source_id}`` for one of each.
         source_id: The source; None where each query has one alone.

@@ -45,7 +45,7 @@ class KafkaAim:
     """Where a Kafka source is to go (:class:`~airflow_provider_ckpt.sources.move.Aim`).
 
     Args:
-        broker: Of its topics.
+        broker: The broker of its topics.
         strategy: Where to.
         scope: The partitions that are moved.
     """
