@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan.kinds import Kind
@@ -28,6 +28,22 @@ def find_written(target: Store, is_same: Callable[[Plan], bool]) -> Record | Non
         if record.state not in ("undone", "refused") and is_same(record.plan):
             return record if record.state != "applied" or is_in_place(record.plan, target) else None
     return None
+
+
+def find_winner(target: Store, before: Collection[str]) -> Record | None:
+    """The restore or seed that has ended here while another one was on its way, whose checkpoint is there.
+
+    Args:
+        target: Where.
+        before: What the other one has found or written here. While the file with the query's id is none of it, the one
+            that is there cannot be its own, nor that of an earlier restore.
+
+    Raises StoreError when a record cannot be read.
+    """
+    if layout.METADATA in before:
+        return None
+    ended = [item for item in _survey(target) if item.state == "applied" and is_in_place(item.plan, target)]
+    return ended[-1] if ended else None
 
 
 def find_own_begun(target: Store, kind: Kind, by: str, asked: str) -> Record | None:

@@ -9,13 +9,13 @@ point, the same call completes it.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count, groupby
 from typing import ClassVar
 
-from airflow_provider_ckpt.change.new_place.find_written import find_written, record_place
+from airflow_provider_ckpt.change.new_place.find_written import find_winner, find_written, record_place
 from airflow_provider_ckpt.change.new_place.make import require_empty
 from airflow_provider_ckpt.change.open_sinks import Sinks
 from airflow_provider_ckpt.change.places import Stores, require_own_place
@@ -26,12 +26,19 @@ from airflow_provider_ckpt.change.plan.kinds import Kind
 from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.change.record import journal
 from airflow_provider_ckpt.change.record.find_done import receipt_of
+from airflow_provider_ckpt.change.record.journal import Record
 from airflow_provider_ckpt.change.record.receipt import Receipt
 from airflow_provider_ckpt.checkpoint.own_files import PLAN
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.layout import main_name
-from airflow_provider_ckpt.errors import CheckpointBusyError, CheckpointError, CheckpointLockedError, PlanError
+from airflow_provider_ckpt.errors import (
+    CheckpointBusyError,
+    CheckpointError,
+    CheckpointLockedError,
+    ObjectExistsError,
+    PlanError,
+)
 from airflow_provider_ckpt.sinks.memory import remember
 from airflow_provider_ckpt.storage.concurrency import OnStep, in_parallel
 from airflow_provider_ckpt.storage.store import Store
@@ -138,9 +145,15 @@ def write_new(
         )
         _require_first(plan, target, record)
         remember(target, plan.query_id, writer.sinks, approved_by or by)
-    with _telling_what_is_left(writer):
+    begun_in_sink, written = 0, set[str]()
+    try:
         begun_in_sink = writer.begin_sink() if todo else 0
-        _write_all(writer, todo, there, on_step)
+        _write_all(writer, todo, there, on_step, written)
+    except CheckpointError as error:
+        if (winner := _winner(target, {*there, *written})) is None:
+            _tell_what_is_left(writer, error)
+            raise
+        return _settle(plan, winner, target, None if there else record, begun_in_sink + len(written))
     if record is not None:
         journal.complete(record, plan.plan_id, by=by, at_ms=now_ms())
     recorded = record.location if record is not None else ""
@@ -161,32 +174,61 @@ def _require_first(plan: Plan, target: Store, record: Store) -> None:
         )
 
 
-@contextmanager
-def _telling_what_is_left(writer: Writer) -> Iterator[None]:
+def _winner(target: Store, before: Collection[str]) -> Record | None:
+    with suppress(CheckpointError):  # what cannot be read does not hide why the change has failed
+        return find_winner(target, before)
+    return None
+
+
+def _settle(plan: Plan, winner: Record, target: Store, record: Store | None, written: int) -> Receipt:
+    """The receipt of the same change that another run has carried out here meanwhile.
+
+    Args:
+        plan: What was to be written.
+        winner: What the other run has written.
+        target: Where.
+        record: The record of the plan, begun now; None for one that was begun before.
+        written: How many files were written now.
+
+    Raises ObjectExistsError when the other one has written something else.
+    """
+    by = f" (by {winner.by})" if winner.by else ""
+    said = f"the {winner.plan.called} {winner.plan.plan_id}{by} has completed here meanwhile."
+    if record is not None and record.location != winner.location and not written:
+        journal.refuse(record, said, now_ms())
+    if what_is_written(winner.plan) == what_is_written(plan):
+        return receipt_of(winner)
+    own = f"Nothing of this {plan.called} was written."
+    if written:
+        own = f"{written} files of this {plan.called} were written as well: verify what is there before a query starts."
+    hint = f"{own} To write another checkpoint, give a new location."
+    raise ObjectExistsError(said, location=target.location, hint=hint)
+
+
+def _tell_what_is_left(writer: Writer, error: CheckpointError) -> None:
     """A change that fails on the way says what it leaves, and how to go on."""
+    wanted, target = writer.plan.writes(), writer.target
     try:
-        yield
-    except CheckpointError as error:
-        wanted, target = writer.plan.writes(), writer.target
-        try:
-            left = f"{len(wanted & target.find().keys())} of {len(wanted)} files are"
-        except CheckpointError:
-            left = f"Some of {len(wanted)} files may be"
-        said = (
-            f"{left} in {target.location}: start no query from it. When the cause is fixed, {writer.way_on}. To "
-            "write another checkpoint, give a new location, or delete this one first."
-        )
-        error.hint = f"{error.hint} {said}" if error.hint else said
-        raise
+        left = f"{len(wanted & target.find().keys())} of {len(wanted)} files are"
+    except CheckpointError:
+        left = f"Some of {len(wanted)} files may be"
+    said = (
+        f"{left} in {target.location}: start no query from it. When the cause is fixed, {writer.way_on}. To "
+        "write another checkpoint, give a new location, or delete this one first."
+    )
+    error.hint = f"{error.hint} {said}" if error.hint else said
 
 
-def _write_all(writer: Writer, todo: Mapping[str, Action], there: Mapping[str, StoredObject], on_step: OnStep) -> None:
-    """Write what is not there yet, and clear away what an earlier run left half written."""
+def _write_all(
+    writer: Writer, todo: Mapping[str, Action], there: Mapping[str, StoredObject], on_step: OnStep, written: set[str]
+) -> None:
+    """Write what is not there yet, and clear away what an earlier run left half written; ``written`` gets the names."""
     plan, target, done = writer.plan, writer.target, count(1)
 
     def write(name: str) -> None:
         target.require_inside(name)
         writer.write(todo[name])
+        written.add(name)
 
     for in_order, names in groupby(todo, key=_is_log_entry):
         _require_alone(writer, there)

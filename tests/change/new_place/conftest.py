@@ -21,11 +21,12 @@ from airflow_provider_ckpt.storage.store import Store
 
 @dataclass
 class Writing:
-    """A change that writes a new checkpoint to ``target``."""
+    """A change that writes a new checkpoint to ``target``; ``make_another`` makes one of another query."""
 
     kind: str
     target: Store
     make: Callable[[], Plan]
+    make_another: Callable[[], Plan]
     carry_out: Callable[[Plan], Receipt]
 
     def write(self, plan: Plan, **how: Any) -> Receipt:
@@ -42,6 +43,7 @@ def writing(request: pytest.FixtureRequest, goldens: dict[str, Path], tmp_path: 
             "seed",
             target,
             lambda: make_seed(target, given, {"0": "kafka"}),
+            lambda: make_seed(target, given_positions({"0": '{"t":{"0":6}}'}), {"0": "kafka"}),
             lambda plan, **how: write_seed(plan, target, **how),
         )
     root = Store.open(str(tmp_path / "backups"))
@@ -50,5 +52,6 @@ def writing(request: pytest.FixtureRequest, goldens: dict[str, Path], tmp_path: 
         "restore",
         target,
         lambda: make_restore(root, backup, target),
+        lambda: make_restore(root, backup, target, "1b4e28ba-2fa1-4d3b-a3f5-9c0d8e7f6a52"),
         lambda plan, **how: restore(plan, root, target, threads=1, **how),
     )

@@ -70,6 +70,40 @@ def test_two_runs_that_begin_at_the_same_moment_do_not_both_write(writing, monke
     assert not writing.target.exists()
 
 
+def overtaken(writing, monkeypatch, other) -> None:
+    """Make the next call stop after its record is begun, until ``other`` has been carried out."""
+    real = journal.begin
+
+    def stopped(record, *args, **how):
+        monkeypatch.setattr(journal, "begin", real)
+        real(record, *args, **how)
+        other()
+
+    monkeypatch.setattr(journal, "begin", stopped)
+
+
+def test_who_loses_the_place_to_another_plan_is_told_that_it_has_completed_here(writing, monkeypatch):
+    """The files that are there are those of the other one, whose query can start from them."""
+    plan, other = writing.make_another(), writing.make()
+    overtaken(writing, monkeypatch, lambda: writing.write(other, by="ben"))
+    said = f"the {writing.kind} {other.plan_id} \\(by ben\\) has completed here meanwhile"
+    with pytest.raises(ObjectExistsError, match=said) as lost:
+        writing.write(plan)
+    assert lost.value.hint.startswith(f"Nothing of this {writing.kind} was written.")
+    assert "start no query" not in lost.value.hint
+    assert {record.plan.plan_id: record.state for record in journal.history(writing.target)} == {
+        plan.plan_id: "refused",
+        other.plan_id: "applied",
+    }
+
+
+def test_who_loses_the_place_to_the_same_plan_finds_it_carried_out(writing, monkeypatch):
+    plan = writing.make()
+    overtaken(writing, monkeypatch, lambda: writing.write(plan, by="ben"))
+    assert writing.write(plan).status == "already_applied"
+    assert [record.state for record in journal.history(writing.target)] == ["applied"]
+
+
 def test_another_writer_is_noticed_and_the_error_says_what_is_left_and_how_to_go_on(writing):
     plan = writing.make()
 
