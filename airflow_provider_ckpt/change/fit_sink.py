@@ -29,7 +29,7 @@ class FittedSink:
     """The sink of a query, compared with it.
 
     Args:
-        marker: What it remembers of the query.
+        marker: What the sink remembers of the query.
         name: As it was declared, at its absolute location.
     """
 

@@ -43,7 +43,7 @@ def _wait_for(record: Store, location: str, until: float) -> None:
 
 
 def wait_for_end(processes: Iterable[tuple[int, str]], until: float) -> list[int]:
-    """Wait for the end of processes, each with its life, up to a moment of the monotonic clock; who is there then."""
+    """Wait for the end of processes until a moment of the monotonic clock; returns those that still run."""
     left = list(processes)
     while alive := [pid for pid, life in left if life and life_of(pid) == life]:
         if time.monotonic() > until:

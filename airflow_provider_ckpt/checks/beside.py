@@ -18,7 +18,7 @@ _OUR_FILES = (MANIFEST, INTENT, DROPPED)
 
 @rule("CKPT160")
 def unknown(view: CheckpointView) -> Iterator[Finding]:
-    """CKPT160: files that are none of Spark's; whatever ckpt does leaves them in place."""
+    """CKPT160: files that Spark has not written; every change of ckpt leaves them in place."""
     links = set(view.links)
     names = [name for name in unknown_names(view) if name not in links]
     if names:
@@ -45,7 +45,7 @@ def links(view: CheckpointView) -> Iterator[Finding]:
 
 @rule("CKPT149")
 def inside(view: CheckpointView) -> Iterator[Finding]:
-    """CKPT149: checkpoints of other queries, of which nothing is judged, copied or changed with this one."""
+    """CKPT149: checkpoints of other queries, which are not judged, copied or changed with this one."""
     if view.inside:
         yield a_note(
             "CKPT149",

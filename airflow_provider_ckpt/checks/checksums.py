@@ -100,7 +100,7 @@ def altered_state(view: CheckpointView) -> Iterator[Finding]:
 
 
 def _effect(place: layout.Place) -> str:
-    """Possible effect of a changed entry, of which Spark says nothing."""
+    """Possible effect of a changed entry, which Spark does not report."""
     match place:
         case layout.SourceLogEntry():
             return ", and Spark reads an input file again if its line was lost"

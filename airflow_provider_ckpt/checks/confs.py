@@ -142,7 +142,7 @@ def unknown_provider(view: CheckpointView, classes: Collection[str] = ()) -> Ite
 
 @rule("CKPT116")
 def unknown_codec(view: CheckpointView, classes: Collection[str] = ()) -> Iterator[Finding]:
-    """CKPT116: state is compressed, and the codec in the log is none that Spark knows."""
+    """CKPT116: state is compressed, and Spark does not know the codec in the log."""
     codec = _logged(view, COMPRESSION_CODEC)
     if codec is None or state_content.short_codec(codec) is not None or not has_compressed_state(view):
         return

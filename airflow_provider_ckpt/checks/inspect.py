@@ -343,7 +343,7 @@ def _long_source_logs(
 
 
 def is_text_log(name: str) -> bool:
-    """True if a name is that of a small text file that a restart reads, or of its checksum file."""
+    """True if a name belongs to a small text file that a restart reads, or to its checksum file."""
     place = layout.parse(name)
     main = layout.parse(place.of) if isinstance(place, layout.Sidecar) else place
     return isinstance(

@@ -202,7 +202,7 @@ def unreadable(view: CheckpointView, name: str, error: UnreadableError, *, stops
 
 @rule("CKPT107")
 def lines_of_no_source(view: CheckpointView) -> Iterator[Finding]:
-    """CKPT107: lines that an editor has left, each of which Spark takes for a source without an offset."""
+    """CKPT107: lines that an editor has left; Spark takes each for a source without an offset."""
     read = {name for name in read_at_restart(view) if name.startswith(f"{layout.OFFSETS}/")}
     for name, entry in view.entries.items():
         place = layout.parse(name)

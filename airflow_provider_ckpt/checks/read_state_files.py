@@ -94,7 +94,7 @@ def _problem_of_content(
     *,
     is_altered: bool,
 ) -> str | None:
-    """What is wrong with a file of which no checksum file tells; a large one is unpacked only if it ``is_altered``."""
+    """What is wrong with a file that no checksum file proves; a large file is unpacked only if it ``is_altered``."""
     pieces = chunks(stored.name)
     if stored.size <= state_content.DECOMPRESSED_UP_TO:
         return state_content.problem_of(b"".join(pieces), used, known)

@@ -138,7 +138,7 @@ def decode_spark(data: bytes, name: str) -> SparkChecksum:
 
 
 def crc32c(data: bytes, before: int = 0) -> int:
-    """CRC-32C (Castagnoli) as an unsigned integer, going on from that of the bytes before."""
+    """CRC-32C (Castagnoli) as an unsigned integer, continued from the CRC of the bytes before."""
     import google_crc32c  # needed for state files alone, so that the logs can be read without it
 
     return int(google_crc32c.extend(before, data))

@@ -287,7 +287,7 @@ def initial_offset_file(source_id: str) -> str:
 
 
 def is_offset_entry(name: str) -> bool:
-    """True if a name is that of an entry of the offset log."""
+    """True if a name belongs to an entry of the offset log."""
     return name.startswith(f"{OFFSETS}/") and isinstance(parse(name), LogEntry)
 
 

@@ -168,7 +168,7 @@ _MOST_DIGITS = 38
 
 
 def unknown_type(data_type: Any) -> str | None:
-    """The first part of a data type, as read from JSON, that is none of Spark's, in JSON; None when all are."""
+    """The first part of a data type in JSON that Spark does not know, as JSON text; None when it knows all."""
     todo = [data_type]
     while todo:
         part = todo.pop()

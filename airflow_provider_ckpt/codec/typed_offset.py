@@ -221,7 +221,7 @@ class TypedOffset:
         return self._best(other, Order.AFTER)
 
     def highest(self, other: TypedOffset) -> TypedOffset:
-        """Of each partition the later position: what one of them has read. Raises ValueError as :meth:`lowest`."""
+        """The later position of each partition: what one of them has read. Raises ValueError as :meth:`lowest`."""
         return self._best(other, Order.BEFORE)
 
     def _best(self, other: TypedOffset, takes_other: Order) -> TypedOffset:

@@ -52,7 +52,7 @@ class SalvagedObjectFields(TypedDict):
 
 
 class NotWholeFields(TypedDict):
-    """A file that is there and does not count."""
+    """A file that exists and is not used."""
 
     name: Annotated[str, "file, relative to the checkpoint"]
     reason: Annotated[str, "what is wrong with it, in words that follow its name"]

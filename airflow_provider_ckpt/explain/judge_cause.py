@@ -46,7 +46,7 @@ class Ask:
 
     Args:
         deploy: Sources and sink of the query.
-        open_store: Opens the locations of the sink and of tables; None where nothing but the checkpoint is read.
+        open_store: Opens the locations of the sink and of tables; None to read nothing but the checkpoint.
         kafka_config: Configuration of the client that asks the brokers.
     """
 

@@ -56,7 +56,7 @@ class Some:
 
 @dataclass(slots=True)
 class NoCheckpoints:
-    """What is below the roots and is no checkpoint.
+    """The directories and files below the roots, among which no checkpoint was found.
 
     Args:
         empty: Directories with nothing in them, of which one may have been a checkpoint that is lost.

@@ -33,7 +33,7 @@ def compact(
     kept_epochs: int = KEPT_EPOCHS,
     most_bytes: int = MOST_BYTES,
 ) -> tuple[Place, ...]:
-    """Merge what there is of each query that has many epochs, but for its newest ones.
+    """Merge the manifests of each query that has many epochs, except its newest ones.
 
     Nothing is deleted: what a merged manifest replaced is a vacuum's, a day later. Of two that merge the same epochs at
     once, one wins, and both are right.

@@ -104,7 +104,7 @@ class CheckpointVerifyOperator(CheckpointOperator):
         return self.tell(context, result)
 
     def linked_checkpoints(self) -> list[str]:
-        """The checkpoint of which the backup is, once its manifest was read."""
+        """The checkpoint that was backed up, once the manifest was read."""
         return self._located()
 
     def lineage_inputs(self, told: Mapping[str, Any]) -> Iterator[Named]:

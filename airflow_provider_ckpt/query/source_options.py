@@ -151,7 +151,7 @@ def options_of(source_id: str, options: Mapping[str, str]) -> dict[str, str]:
 
 
 def _split(key: str) -> tuple[str, str]:
-    """The id of the source and the option, of which one has dots in its name."""
+    """The id of the source and the name of the option; one of them may have dots in it."""
     if key.lower().endswith(f".{_GROUP_ID}"):
         return key[: -len(_GROUP_ID) - 1], _GROUP_ID
     source_id, _, option = key.rpartition(".")

@@ -258,7 +258,7 @@ def _ms(moment: datetime | None) -> int | None:
 
 
 def _time(moment: datetime | None) -> str:
-    """In UTC; Spark gives times without a zone, in that of the machine."""
+    """The time in UTC; Spark gives times without a zone, in the zone of the machine."""
     at_ms = _ms(moment)
     return "" if at_ms is None else _time_of(at_ms)
 

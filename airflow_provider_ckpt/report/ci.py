@@ -74,7 +74,7 @@ class Judged:
 
     @property
     def outlook(self) -> Forecast | None:
-        """The forecast with the findings that count; its decision is that of the gate."""
+        """The forecast with the findings that count; its decision is the decision of the gate."""
         return replace(self.forecast, findings=self.counting) if self.forecast else None
 
     @property
@@ -95,7 +95,7 @@ class Judged:
 
     @property
     def exit_code(self) -> int:
-        """Exit code of the command: that of the error, 1 when the answer is no, else 0."""
+        """Exit code of the command: the error's own, 1 when the answer is no, else 0."""
         if self.error is not None:
             return self.error.exit_code
         return GateFailedError.exit_code if self.is_no else 0

@@ -29,7 +29,7 @@ class QueryBatches:
 
 @dataclass(frozen=True, slots=True)
 class Misfit:
-    """Why a sink is not that of the query.
+    """Why a sink is not the query's own.
 
     Args:
         reason: The contradiction; the sink is the subject.

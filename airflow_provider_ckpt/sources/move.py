@@ -145,7 +145,7 @@ class Aim(Protocol):
             initial: Its initial offset; None where it keeps none.
 
         Raises:
-            PlanError: There is no such offset, or it is of another source.
+            PlanError: The source has no such offset, or the offset is of another source.
             StoreUnavailableError: The place that the source reads from does not answer.
             StoreError: That cannot be read.
         """

@@ -68,7 +68,7 @@ class PackedObjects(Mapping[str, StoredObject]):
         return f"{_ROW}{stored.name[start:]}/{stored.size}/{modified}/{number}/{stored.identity}"
 
     def __or__(self, others: Mapping[str, StoredObject]) -> PackedObjects:
-        """These objects and others, which count where a name is in both; nothing is added to either afterwards."""
+        """These objects and others, which win where a name is in both; nothing is added to either afterwards."""
         both = PackedObjects()
         both._directories, both._accesses, both._numbers = self._directories, self._accesses, self._numbers
         both._plain = {**self._plain, **others}

@@ -81,7 +81,7 @@ class DeltaLog:
         return version <= self.newest and all(later in self.commits for later in range(max(bases) + 1, version + 1))
 
     def _checkpoints(self) -> Iterator[int]:
-        """The versions of which there is a checkpoint with all its parts."""
+        """The versions that have a checkpoint with all its parts."""
         found: dict[tuple[str, str | None], int] = {}
         for version, _, parts in self._parts:
             found[version, parts] = found.get((version, parts), 0) + 1

@@ -71,7 +71,7 @@ def _target(log: DeltaLog, made: int, commit: DeltaCommit) -> int | None:
 
 
 def _by_content(log: DeltaLog, made: int) -> int | None:
-    """The newest version before a RESTORE at which the table had the very files that it has after it.
+    """The newest version before a RESTORE at which the table had exactly the files that it has after it.
 
     A RESTORE to a time does not say which version that was.
     """

@@ -49,7 +49,7 @@ class DataFile:
 
 
 def data_file_of(stored: StoredObject) -> DataFile | None:
-    """A listed object as a data file; None when it is none that a reader of the table would read."""
+    """A listed object as a data file; None when a reader of the table would not read it."""
     directory, _, base = stored.name.rpartition("/")
     match = _NAME.fullmatch(base)
     hidden = any(part.startswith(("_", ".")) and "=" not in part for part in directory.split("/"))
@@ -78,7 +78,7 @@ def newest_of_each_role(files: Iterable[DataFile]) -> tuple[DataFile, ...]:
 
 
 def same_role(files: Iterable[DataFile]) -> tuple[DataFile, DataFile] | None:
-    """Two files of which one attempt writes one; None when there are none."""
+    """Two files with one role, of which an attempt writes only one; None when no role has two."""
     seen: dict[tuple[str, int, int], DataFile] = {}
     for file in files:
         if file.role in seen:

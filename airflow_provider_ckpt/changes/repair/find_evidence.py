@@ -1,4 +1,4 @@
-"""Finding what is known of batches of which no entry tells: when they ran, and which files were written then."""
+"""Finds out when the batches without an entry ran, and which files were written then."""
 
 from __future__ import annotations
 

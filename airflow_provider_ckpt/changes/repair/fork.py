@@ -22,7 +22,7 @@ class Fork:
     at_ms: int
 
     def wrote_nothing_before(self, contents: LogContents, free: Iterable[DataFile]) -> int:
-        """The newest batch of which nothing can be in a directory, or -1.
+        """The newest batch that cannot have a file in a directory, or -1.
 
         Args:
             contents: The log of the directory.

@@ -233,7 +233,7 @@ def _newest(contents: LogContents, view: CheckpointView) -> int:
 
 
 def _require_fit(stores: Stores, view: CheckpointView, sink: Sink, contents: LogContents, newest: int) -> None:
-    """Raise PlanError for a sink that is not that of the query; a log that has lost its newest entries may be."""
+    """Raise PlanError for a sink that is not the query's own; a log that has lost its newest entries may be."""
     marker = read_marker(sink, stores.sink, view.query_id, view.latest_committed or 0)
     require_fit(stores.checkpoint, stores.undo, view, sink, stores.sink, replace(marker, last_batch=newest))
     assert stores.sink is not None

@@ -50,7 +50,7 @@ def require_own_content(contents: LogContents, sink: str) -> None:
 
 
 def undecided(doubts: Sequence[Doubt], sink: str, checkpoint: str) -> PlanError:
-    """The error for batches of which it is neither proven nor decided which files they get."""
+    """The error for batches whose files are neither proven nor decided."""
     told = "; ".join(f"{batches_text(doubt.span.first, doubt.span.last)}: {doubt.why}" for doubt in doubts[:_NAMED])
     more = f"; and {len(doubts) - _NAMED} more" if len(doubts) > _NAMED else ""
     doubt = doubts[0]

@@ -44,7 +44,7 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """A batch of which it is not known which files it has added.
+    """A batch whose added files are not known.
 
     Args:
         span: The batches.
@@ -174,7 +174,7 @@ def _nothing_there(span: Span, evidence: Evidence) -> Share | None:
 
 
 def _earlier(times: BatchTimes, free: Sequence[DataFile]) -> tuple[DataFile, ...]:
-    """Files that were written before the first batch of which it is known when it ran."""
+    """Files that were written before the first batch whose time is known."""
     first_ms = min((window.from_ms for window in times.windows.values()), default=None)
     return tuple(file for file in free if first_ms is None or file.modified_ms < first_ms)
 

@@ -70,7 +70,7 @@ def request_of(view: CheckpointView, kept: int, partitions: int | None, confs: M
 
 
 def session_confs(view: CheckpointView, kept: int, confs: Mapping[str, str]) -> dict[str, str]:
-    """The confs of the session: the user's, and over them those of the checkpoint. Raises PlanError."""
+    """The confs of the session: the user's confs, which those of the checkpoint override. Raises PlanError."""
     logged = {key: value for key, value in confs_of_batch(view, kept).items() if value is not None}
     logged.pop(SHUFFLE_PARTITIONS, None)
     own = {**logged, STATE_FORMAT: state_format(view.commit(kept)), **_OWN}

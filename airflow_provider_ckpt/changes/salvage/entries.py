@@ -94,7 +94,7 @@ def _copies(view: CheckpointView) -> dict[str, str]:
 
 
 def _sums_beginning(entry: HadoopChecksum, data: bytes) -> bool:
-    """True if a checksum file is that of some bytes; one that was cut off sums the first of them."""
+    """True if a checksum file fits some bytes; a file that was cut off is compared with the first of them."""
     step, count = entry.bytes_per_checksum, len(entry.checksums)
     whole = -(-len(data) // step)
     return count <= whole and entry.matches(data if count == whole else data[: count * step])

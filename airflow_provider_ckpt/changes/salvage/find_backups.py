@@ -78,7 +78,7 @@ def _offset_entries(backup: Manifest) -> Iterator[tuple[int, ManifestObject]]:
 
 
 def _was_same(root: Store, item: ManifestObject, view: CheckpointView) -> bool:
-    """True if the checksum file of a lost entry is that of the backup's."""
+    """True if the checksum file of a lost entry fits the entry of the backup."""
     for sidecar in layout.sidecars(item.name):
         summed = view.entries.get(sidecar)
         if isinstance(summed, HadoopChecksum):

@@ -50,7 +50,7 @@ def as_it_was(name: str, data: bytes, checksum: HadoopChecksum | None, whole: Ma
 
 
 def is_text_of_spark(name: str) -> bool:
-    """True if a name is that of a text file whose form can be undone."""
+    """True if a name belongs to a text file whose change of form can be undone."""
     return isinstance(layout.parse(name), layout.LogEntry | layout.QueryMetadataFile | layout.SourceLogEntry)
 
 

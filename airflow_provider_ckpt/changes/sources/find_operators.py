@@ -32,7 +32,7 @@ def find_operators(store: Store, view: CheckpointView) -> Operators:
 
 
 def _may_join(view: CheckpointView) -> bool:
-    """True if state of operators without metadata may be that of a join."""
+    """True if state of operators without metadata may be the state of a join."""
     entry = view.latest_offset_seq
     conf = entry.metadata.conf if isinstance(entry, OffsetSeq) and entry.metadata is not None else {}
     if conf.get(_JOIN_FORMAT) not in _JOINS_OF_STORES:

@@ -53,7 +53,7 @@ def _of_copies(marker: SinkMarker, batch: int, again: Sequence[str], *, has_it: 
 
 
 def _reading(view: CheckpointView, batch: int) -> set[str]:
-    """The sources of which a planned batch reads something, as far as its offsets tell."""
+    """The sources from which a planned batch reads something, as far as its offsets tell."""
     before = view.readable_offset_seq(view.predecessor(batch))
     began = {} if before is None else dict(before.offsets)
     return {

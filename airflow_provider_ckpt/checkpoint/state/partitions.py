@@ -46,7 +46,7 @@ class Partitions:
     """The partitions that a restart opens of one operator.
 
     Args:
-        ids: Those that are to have state; of lost ones in a row the first means all.
+        ids: Partitions that must have state; where several in a row are lost, the first one means all.
         single: True if the operator has one partition whatever the shuffle partitions are; None if nobody can tell.
         lost: Those that have no state file at all.
     """

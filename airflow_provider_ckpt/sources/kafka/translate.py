@@ -77,7 +77,7 @@ def translate_position(
 def _asked(
     position: Position, copied: Mapping[Partition, Copied], here: KafkaBroker, there: KafkaBroker, most: int
 ) -> list[Copied]:
-    """The partitions with what their records say; of one of which nothing was read the first record is enough."""
+    """The partitions with what their records say; where the query has read nothing, the first record is enough."""
     begun = {at: item for at, item in copied.items() if item.position}
     fresh = _with_first_of_all({at: item for at, item in copied.items() if not item.position}, here, there)
     stamps = _timestamps(position, begun, here, most)
