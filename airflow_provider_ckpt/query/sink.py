@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from airflow_provider_ckpt.errors import StoreError
-from airflow_provider_ckpt.untrusted.secrets import scrub
+from airflow_provider_ckpt.untrusted.secrets import scrub, without_password
 
 #: Kinds of sinks that skip a batch that they have seen.
 MARKING = ("file", "delta", "iceberg", "hudi", "history")
@@ -92,7 +92,8 @@ class Sink:
 def parse_sink(text: str) -> Sink:
     """Read ``TYPE[:URI][#KEY=ID]``: ``file:/data/out``, ``delta:s3://lake/orders#txnAppId=orders``, ``kafka``.
 
-    A format of the file sink, as in ``parquet:/data/out``, means the same as ``file``.
+    A format of the file sink, as in ``parquet:/data/out``, means the same as ``file``. The place of a kind that
+    remembers nothing is a name for people: it is kept without a password.
 
     Raises StoreError.
     """
@@ -107,5 +108,7 @@ def parse_sink(text: str) -> Sink:
         )
     if location.startswith("//"):
         location = f"file:{location}"
+    if kind not in MARKING:
+        location = without_password(location)
     place, mark, writer = location.rpartition(f"#{_WRITER[kind]}=") if kind in _WRITER else (location, "", "")
     return Sink(kind, place, writer) if mark else Sink(kind, location, format=file_format)

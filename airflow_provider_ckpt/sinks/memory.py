@@ -13,6 +13,7 @@ from airflow_provider_ckpt.errors import CheckpointNotFoundError, PlanError, Sto
 from airflow_provider_ckpt.query.sink import Sink
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.untrusted.bounded_json import parse_json
+from airflow_provider_ckpt.untrusted.secrets import scrub
 
 MEMORY = "sink.json"
 
@@ -67,7 +68,7 @@ def memory_of(checkpoint: Store, query_id: str | None) -> Memory | None:
     try:
         fields = parse_json(data)
         memory = Memory(
-            tuple(map(str, fields["sinks"])),
+            tuple(scrub(str(name)) for name in fields["sinks"]),
             frozenset(map(str, fields["places"])),
             f"{place.location}/{MEMORY}",
             str(fields.get("by", "")),

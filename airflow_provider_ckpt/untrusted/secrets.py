@@ -9,6 +9,15 @@ from typing import Any
 HIDDEN = "***"
 #: ``user:password@`` of a URL. A password may hold slashes; digits up to a slash are a port.
 _USERINFO = re.compile(r"(?<=://)([^/@:\s'\"]*):(?!\d+(?:/|\Z))[^\s'\"]*@")
+#: ``user:password@`` of a place in the declaration of a sink or a source that is no URL, such as ``kafka:u:p@host``.
+_OF_DECLARED = re.compile(
+    r"(?i)(\b(?:kafka|foreach|foreachbatch|console|noop|memory|unknown):[^/@:\s'\"]{0,200}):(?!//)[^\s'\"]{0,500}@"
+)
+#: The same of a broker, such as ``u:p@host:9092``, in what its client says.
+_OF_BROKER = re.compile(
+    r"(?i)(?<![^\s:=,'\"\[(])(?!(?:kafka|foreach|foreachbatch|console|noop|memory|unknown):)"
+    r"([^/@:=,\s'\"\[(]{1,100}):[^/\s'\"]{1,100}@(?=[\w.-]{1,255}:\d)"
+)
 _PARAMETER = re.compile(
     r"(?i)([?&](?:[\w-]*(?:signature|token|secret|password|credential|accesskey|access_key|account_key|api_key)|sig|sas)=)"
     r"[^&\s'\"]+"
@@ -34,7 +43,16 @@ def scrub(text: str, secrets: Iterable[str] = ()) -> str:
     """A text without the passwords of its URLs, their signatures and tokens, and without given secrets."""
     for secret in secrets:
         text = text.replace(secret, HIDDEN)
-    return _PARAMETER.sub(rf"\g<1>{HIDDEN}", _USERINFO.sub(r"\1@", text))
+    for userinfo in (_USERINFO, _OF_DECLARED, _OF_BROKER) if "@" in text else ():
+        text = userinfo.sub(r"\1@", text)
+    return _PARAMETER.sub(rf"\g<1>{HIDDEN}", text)
+
+
+def without_password(place: str) -> str:
+    """A place that nobody opens, such as ``user:password@host:9092``, without its password, whatever that holds."""
+    scrubbed = scrub(place)
+    userinfo, at, host = scrubbed.rpartition("@")
+    return scrubbed if not at or "://" in userinfo else f"{userinfo.partition(':')[0]}@{host}"
 
 
 def without_secret(word: str) -> str:

@@ -50,6 +50,21 @@ def test_an_iceberg_metadata_file_is_opened_by_its_directory():
 SECRET = "kafka:https://u:hunter22@h/x"
 
 
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("kafka:u:hunter22@h:9092", "kafka:u@h:9092"),
+        ("Kafka:u:hunter22@h", "kafka:u@h"),
+        ("foreach:u:hunter 22'@h/x", "foreach:u@h/x"),
+        ("unknown:https://u:hunter22@h/x", "unknown:https://u@h/x"),
+        ("kafka:u@h:9092", "kafka:u@h:9092"),
+        ("kafka:h:9092/orders", "kafka:h:9092/orders"),
+    ],
+)
+def test_a_place_that_nobody_opens_is_kept_without_a_password(text, kept):
+    assert parse_sink(text).name == parse_sink(text).text == kept
+
+
 def test_what_is_told_of_a_sink_has_no_password():
     sink = parse_sink(SECRET)
     assert sink.at(None).name == read_marker(sink, None, None, 0).name == "kafka:https://u@h/x"

@@ -4,7 +4,21 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_provider_ckpt.untrusted.secrets import secrets_of, without_secret
+from airflow_provider_ckpt.untrusted.secrets import scrub, secrets_of, without_secret
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("ckpt gate /ck --sink 'kafka:u:hunter2$@h' --json", "ckpt gate /ck --sink 'kafka:u@h' --json"),
+        ("0=kafka:u:p/w@h:9092/orders", "0=kafka:u@h:9092/orders"),
+        ("Failed to resolve '[u:hunter2@h:9092]:9092'", "Failed to resolve '[u@h:9092]:9092'"),
+        ("s3://u:hunter2@h/x", "s3://u@h/x"),
+        *((same, same) for same in ("kafka:h:9092/orders", "kafka:u@h:9092", "file:/data/a:b@c:1", "ann@host:22")),
+    ],
+)
+def test_a_place_is_shown_without_its_password_also_where_it_is_no_url(text, shown):
+    assert scrub(text) == shown
 
 
 @pytest.mark.parametrize(

@@ -62,6 +62,16 @@ EFFECTS = {
 }
 
 
+def test_the_password_of_a_sink_is_in_no_plan_and_no_record(query, capsys, tmp_path):
+    rollback = ["rollback", query.store.location, *ROLLBACK, "--sink", "kafka:u:hunter22@h:9092"]
+    out = ["--plan-out", str(tmp_path / "plan.json")]
+    for more in (out, [*DO_IT, "--accept-sink", "duplicated"]):
+        code, said = ckpt(capsys, *rollback, *more)
+        assert code == 0 and "kafka:u@h:9092" in str(said) and "hunter22" not in str(said)
+    written = [path.read_bytes() for path in tmp_path.rglob("*.json")]
+    assert len(written) > 3 and not any(b"hunter22" in data for data in written)
+
+
 @pytest.mark.parametrize(("options", "effect"), EFFECTS.values(), ids=EFFECTS)
 def test_a_rollback_that_is_not_exact_is_refused_until_its_effect_is_accepted(query, capsys, options, effect):
     rollback = ["rollback", query.store.location, *ROLLBACK, *options]
