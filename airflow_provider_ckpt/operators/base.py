@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import inspect
 import json
@@ -188,11 +189,24 @@ def is_nothing(value: object) -> bool:
 
 
 def texts_of(name: str, value: Any) -> tuple[str, ...]:
-    """Texts of an argument: a list, or one text, which is one and never its letters. Raises CheckpointError."""
-    given = [value] if isinstance(value, str) and value else value or ()
+    """Texts of an argument: a list, the text that a template has made of one, or one text, which is one and never its
+    letters. Raises CheckpointError.
+    """
+    given = () if is_nothing(value) else value or ()
+    if isinstance(given, str):
+        given = [given] if (written := _list_in(given)) is None else written
     if isinstance(given, list | tuple) and all(isinstance(item, str) for item in given):
         return tuple(given)
     raise CheckpointError(f"{name} must be a list of texts or one text, not {value!r:.60}")
+
+
+def _list_in(text: str) -> list[Any] | None:
+    """The list that is written in a text, as JSON, YAML or Python write one; None for any other text."""
+    with suppress(ValueError, SyntaxError):
+        bare = text.strip()
+        value = ast.literal_eval(bare) if bare.startswith("(") else value_of(bare) if bare.startswith("[") else None
+        return list(value) if isinstance(value, list | tuple) else None
+    return None
 
 
 def texts_by_text(name: str, value: Any) -> dict[str, str]:

@@ -148,4 +148,9 @@ def test_paths_are_rewritten_from_text_to_text(given):
 
 def test_one_sink_as_text_is_one_sink():
     assert texts_of("sinks", "kafka") == ("kafka",) == texts_of("sinks", ["kafka"])
-    assert texts_of("sinks", None) == () == texts_of("sinks", "")
+    assert (
+        texts_of("sinks", None) == () == texts_of("sinks", "") == texts_of("sinks", "None") == texts_of("sinks", "[]")
+    )
+    for rendered in ("['file:/a', 'kafka']", '["file:/a", "kafka"]', "('file:/a', 'kafka')", "[file:/a, kafka]"):
+        assert texts_of("sinks", rendered) == ("file:/a", "kafka")
+    assert texts_of("downstream", "/data/[a]") == ("/data/[a]",)
