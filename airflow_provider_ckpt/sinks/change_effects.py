@@ -63,6 +63,21 @@ def undo_effect(marker: SinkMarker, newest: int | None, *, trimmed: bool = False
     return SinkEffect(marker.name, "exact", "no batch runs again after the undo")
 
 
+def flight_effect(marker: SinkMarker, batch_id: int) -> SinkEffect:
+    """Effect on the sink of a batch that comes back in flight, and so runs again with the rows that it had.
+
+    Args:
+        marker: The sink's memory; for a file sink, its log as it will be.
+        batch_id: The batch; those before it do not run again.
+    """
+    if marker.kind not in MARKING:
+        return _unmarked(marker, f"batch {batch_id}, which comes back in flight,")
+    if marker.skipped_after(batch_id - 1) is None:
+        return _marked(marker, batch_id - 1, trimmed=False)
+    why = f"it has batch {batch_id}, which comes back in flight, and skips it when it runs again with the same rows"
+    return SinkEffect(marker.name, "exact", why)
+
+
 def reset_effects(
     marker: SinkMarker,
     batch_id: int,

@@ -107,7 +107,11 @@ def _fits_checksum(name: str, data: bytes, log: SinkLog, store: Store | EachFile
 
 def read(sink: Sink, store: Store, query_id: str, batch_id: int) -> SinkMarker:
     """Read a file sink's memory; it is the same for every query, because the sink goes by its directory alone."""
-    log = read_file_sink(store)
+    return marker_of(read_file_sink(store))
+
+
+def marker_of(log: SinkLog) -> SinkMarker:
+    """The memory that a log is."""
     entries = sorted(log.entries.items(), key=lambda item: item[0].batch_id)
     commits = tuple(SinkCommit(name, entry.batch_id) for entry, name in entries)
     return SinkMarker("file", log.location, last_batch=log.latest, commits=commits)

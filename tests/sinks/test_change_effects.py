@@ -12,6 +12,7 @@ from airflow_provider_ckpt.checkpoint.sink_marker import SinkCommit, SinkMarker
 from airflow_provider_ckpt.query.sink import MARKING
 from airflow_provider_ckpt.sinks.change_effects import (
     delta_restore,
+    flight_effect,
     in_real_time,
     reset_effects,
     rollback_effect,
@@ -164,6 +165,23 @@ def test_what_is_not_exact_says_what_to_do(kind, batches, last, target):
 @pytest.mark.parametrize(("last_batch", "effect"), [(5, "exact"), (4, "skipped"), (None, "skipped")])
 def test_an_undo_is_exact_when_the_sink_still_has_every_batch_that_comes_back(last_batch, effect):
     assert undo_effect(SinkMarker("file", "/lake/orders", last_batch=last_batch), 5).effect == effect
+
+
+@pytest.mark.parametrize(
+    ("marker", "effect"),
+    [
+        (sink("file", 1, 2, 3, last=3), "exact"),  # it skips the batch, whose rows it has
+        (sink("file", 1, 2, last=2), "exact"),  # it takes the batch, whose rows it lacks
+        (sink("delta", 1, 2, 3, last=2), "duplicated"),  # its record of the batch has expired
+        (SinkMarker("delta", "/table"), "unknown"),
+        (SinkMarker("kafka"), "duplicated"),
+        (SinkMarker("foreachBatch"), "unknown"),
+        (SinkMarker("noop"), "exact"),
+        (SinkMarker(""), "unknown"),
+    ],
+)
+def test_a_batch_that_comes_back_in_flight_runs_again_with_its_own_rows(marker, effect):
+    assert flight_effect(marker, 3).effect == effect
 
 
 @pytest.mark.parametrize(("marker", "effect", "remedy"), CASES.values(), ids=CASES)

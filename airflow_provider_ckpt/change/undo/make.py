@@ -18,6 +18,7 @@ from airflow_provider_ckpt.change.plan.kinds import Kind
 from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.change.record import journal
 from airflow_provider_ckpt.change.record.find_done import find_undo_before, find_undo_of
+from airflow_provider_ckpt.change.undo.flight import flight_after, sink_log_after
 from airflow_provider_ckpt.change.undo.left import After
 from airflow_provider_ckpt.change.undo.plan import Undo, judge_undo
 from airflow_provider_ckpt.checkpoint.find_restart_set import operator_names
@@ -30,9 +31,15 @@ from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.errors import PlanError, StalePlanError
 from airflow_provider_ckpt.query.sink import Sink
 from airflow_provider_ckpt.restart.real_time import REAL_TIME, trigger_of
-from airflow_provider_ckpt.sinks.change_effects import in_real_time, rollback_effect, undo_effect, with_state
-from airflow_provider_ckpt.sinks.effects import Effect, SinkEffect
-from airflow_provider_ckpt.sinks.file import read_file_sink
+from airflow_provider_ckpt.sinks.change_effects import (
+    flight_effect,
+    in_real_time,
+    rollback_effect,
+    undo_effect,
+    with_state,
+)
+from airflow_provider_ckpt.sinks.effects import EFFECTS, Effect, SinkEffect
+from airflow_provider_ckpt.sinks.file import marker_of, read_file_sink
 from airflow_provider_ckpt.sinks.memory import place_of
 from airflow_provider_ckpt.sinks.read_marker import read_marker
 from airflow_provider_ckpt.storage.store import Store
@@ -173,12 +180,14 @@ class UndoRequest(Planner):
             seen.checkpoint,
             lambda copy: (saved, copy.source),
             state=brought,
-            marker=None if plan.sink else _marker_of(done, seen),  # a log that was trimmed comes back as well
+            marker=_marker_after(plan, done, seen),
         )
 
 
-def _marker_of(done: Plan, seen: Seen) -> SinkMarker | None:
-    """What the sink remembers; None where it was not given to open."""
+def _marker_after(plan: Plan, done: Plan, seen: Seen) -> SinkMarker | None:
+    """What the sink remembers after the undo, which puts a log back that was trimmed; None where it is not open."""
+    if plan.sink:
+        return marker_of(sink_log_after(read_file_sink(seen.stores.place("sink")), plan.actions))
     sink, store = seen.stores.declared(seen.said.sink), seen.stores.sink
     if sink.directory and store is None:
         return None
@@ -259,6 +268,25 @@ def _judge_undo(record: journal.Record, seen: Seen, undo: Undo, trigger: str) ->
             effect = replace(effect, remedy=_trim_afterwards(undo, sink.name, effect.effect))
     else:
         effect = undo_effect(marker, record.from_batch, trimmed=bool(done.sink))
+    effect = _with_flight(effect, undo, marker)
     if trigger == REAL_TIME:
         effect = in_real_time(effect, marker)
     return replace(effect, sink=sink.at(store).name)
+
+
+def _with_flight(effect: SinkEffect, undo: Undo, marker: SinkMarker) -> SinkEffect:
+    """The worse of an effect and of that of the batch which is in flight after the undo."""
+    after = undo.after
+    actions = undo.plan("", 0).actions
+    flight = flight_after(after.view.objects, actions)
+    if flight is None or after.done.rules.adds_batch:
+        return effect
+    if flight.comes_back:
+        then = marker if after.sink_log is None else marker_of(sink_log_after(after.sink_log, actions))
+        again = flight_effect(then, flight.batch_id)
+        worse = EFFECTS.index(again.effect) > EFFECTS.index(effect.effect) or effect.effect == "exact"
+        return again if worse else effect
+    if effect.effect == "exact" and not undo.foreign_batches:
+        why = f"batch {flight.batch_id} stays in flight, as without the undo, and runs again with the rows that it had"
+        return replace(effect, reason=why)
+    return effect

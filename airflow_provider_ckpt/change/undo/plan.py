@@ -22,6 +22,7 @@ from airflow_provider_ckpt.change.plan.later_batches import (
 )
 from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.change.plan.requirements import LatestCommitted, Requirement
+from airflow_provider_ckpt.change.undo.flight import flight_after, names_after, newest_in
 from airflow_provider_ckpt.change.undo.kept import require_kept, younger
 from airflow_provider_ckpt.change.undo.left import After, find_foreign, find_present
 from airflow_provider_ckpt.checkpoint.contents import listed_shortly
@@ -82,7 +83,7 @@ class Undo:
             planned_at_ms=planned_at_ms,
             requirements=tuple(requirements_of(view, actions, self.after.sink_log)),
             actions=tuple(actions),
-            warnings=(f"Undoes the {done.called} to {done.aim} ({done.plan_id}).", *self._warnings()),
+            warnings=(f"Undoes the {done.called} to {done.aim} ({done.plan_id}).", *self._warnings(actions)),
             effects=effects,
             source=saved_at,
             sink=done.sink,
@@ -151,16 +152,18 @@ class Undo:
 
     def _batch_afterwards(self, actions: Iterable[Action]) -> int:
         """The newest committed batch when the actions are done."""
-        names = set(self.after.view.objects)
-        for action in actions:
-            if action.place == "checkpoint":
-                (names.discard if isinstance(action, Delete) else names.add)(action.name)
-        places = map(layout.parse, names)
-        commits = (item.batch_id for item in places if isinstance(item, layout.LogEntry) and item.log == layout.COMMITS)
-        return max(commits, default=self.after.done.last_kept)
+        steps = (action for action in actions if action.place == "checkpoint")
+        newest = newest_in(layout.COMMITS, names_after(self.after.view.objects, steps))
+        return self.after.done.last_kept if newest is None else newest
 
-    def _warnings(self) -> Iterable[str]:
+    def _warnings(self, actions: Iterable[Action]) -> Iterable[str]:
         done = self.after.done
+        flight = flight_after(self.after.view.objects, actions)
+        if flight is not None and flight.comes_back:
+            yield (
+                f"Batch {flight.batch_id} comes back in flight (planned, not committed), as it was before the "
+                f"{done.called}: it runs again when the query is started."
+            )
         if batches := self.foreign_batches:
             those = batches_text(batches[0], batches[-1])
             yield (

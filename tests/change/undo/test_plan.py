@@ -56,7 +56,11 @@ def test_what_the_plan_says_beside_its_steps():
     plan = story.plan()
     assert (plan.kind, plan.query_id, plan.batch_id) == ("undo", QUERY_ID, 3), "the newest batch that is committed then"
     assert (plan.source, plan.undoes) == ("saved", story.done.plan_id)
-    assert plan.warnings == (f"Undoes the rollback to batch 2 ({story.done.plan_id}).",)
+    assert plan.warnings == (
+        f"Undoes the rollback to batch 2 ({story.done.plan_id}).",
+        "Batch 4 comes back in flight (planned, not committed), as it was before the rollback: it runs again when the "
+        "query is started.",
+    )
     assert {item.kind for item in plan.requirements} >= {"query_id", "kept_objects", "writer_stopped"}
     known = replace(plan, actions=tuple(replace(act, sha256="ab" * 32) for act in plan.actions))
     assert plan_from_dict(json.loads(json.dumps(known.to_dict()))) == known
