@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeVar
 
 from airflow_provider_ckpt.change.option import Field, fields_of
+from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.hooks.checkpoint import duration_ms_of
@@ -47,6 +48,48 @@ def require_request_flags(task: Any, request: type) -> None:
     for name, field in fields_of(request).items():
         if field.opt.means == "flag":
             read_flag(name, getattr(task, name))
+
+
+def require_beside(task: Any, request: type, plan: Plan, read: Collection[str] = ()) -> None:
+    """Raise CheckpointError for arguments that say what the plan of a task says already.
+
+    One that says the same as the plan is let through, and so is one that a template has made empty.
+
+    Args:
+        task: The operator.
+        request: Its request.
+        plan: The plan that was given to it.
+        read: Fields that are needed beside a plan as well.
+    """
+    same = {
+        "sink": plan.declared_sink,
+        "sinks": plan.declared_sinks,
+        "trim_sink_log": bool(plan.sink),
+        "trigger": plan.trigger,
+        "backup_root": plan.source,
+        "backup_id": plan.backup_id,
+        "query_id": plan.query_id,
+        "undoes": plan.undoes,
+    }
+    contrary = []
+    for name, field in fields_of(request).items():
+        if field.opt.beside_plan or name in read:
+            continue
+        value = _beside(name, field, getattr(task, name))
+        is_given = value != field.default and (bool(value) or type(value) in (int, float))
+        if is_given and not (name in same and value == same[name]):
+            contrary.append(name)
+    if contrary:
+        raise CheckpointError(f"plan gives the whole plan, so leave out {', '.join(contrary)}")
+
+
+def _beside(name: str, field: Field, value: Any) -> Any:
+    """An argument beside a plan; what has its own reader is read as far as it has to be compared."""
+    if field.opt.means == "sinks":
+        return tuple(map(parse_sink, texts_of(name, value)))
+    if field.opt.means == "paths":
+        return texts_by_text(name, plain(name, value))
+    return _read(name, field, value)
 
 
 def _names(name: str, value: Any) -> tuple[str, ...]:

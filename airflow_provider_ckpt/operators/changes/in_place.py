@@ -37,7 +37,13 @@ from airflow_provider_ckpt.operators.base import (
     word_of,
     words,
 )
-from airflow_provider_ckpt.operators.changes.asked import asked_of, read_flag, rendered_fields, require_request_flags
+from airflow_provider_ckpt.operators.changes.asked import (
+    asked_of,
+    read_flag,
+    rendered_fields,
+    require_beside,
+    require_request_flags,
+)
 from airflow_provider_ckpt.report.tables import plan_tables
 
 if TYPE_CHECKING:
@@ -54,7 +60,8 @@ class CheckpointChangeOperator(CheckpointOperator):
     What it refuses is in the XCom ``error`` as well, as ``ckpt --json`` prints it.
 
     :param plan: The plan that another task made with ``plan_only`` and a person has approved (its XCom ``plan``).
-        Exactly this plan is applied; it is refused when the checkpoint has changed since.
+        Exactly this plan is applied; it is refused when the checkpoint has changed since, and so is an argument beside
+        it that says what to do otherwise than the plan.
     :param query_is_stopped: True states that no query writes to the checkpoint; or a callable that returns whether it
         is so. It gets Airflow's context where it has a parameter ``context``, or one without a default.
     :param sink: The sink of the query: ``file:``, ``delta:``, ``iceberg:``, ``hudi:`` or ``history:`` with its URI,
@@ -275,6 +282,7 @@ class CheckpointChangeOperator(CheckpointOperator):
         """The plan that was given, which must be one of this checkpoint."""
         stores = self.stores()
         plan = plan_of(self.plan, self.kind, stores.checkpoint)
+        require_beside(self, self.request, plan)
         return plan, stores.for_plan(plan, self.store)
 
 

@@ -29,6 +29,7 @@ from airflow_provider_ckpt.operators.base import (
     texts_of,
     words,
 )
+from airflow_provider_ckpt.operators.changes.asked import require_beside
 from airflow_provider_ckpt.query.sink import parse_sink
 from airflow_provider_ckpt.report.tables import plan_tables
 from airflow_provider_ckpt.storage.store import Store
@@ -46,6 +47,7 @@ class CheckpointNewPlaceOperator(CheckpointOperator):
 
     :param sinks: Sinks of the query, such as ``file:s3://lake/orders``, for the sink effects; one text is one sink.
     :param plan: The plan that another task made with ``plan_only`` and a person has approved (its XCom ``plan``).
+        An argument beside it that says otherwise than the plan is refused.
     :param accept_sink: Sink effects that are accepted, by name: ``duplicated``, ``skipped``, ``unknown``, ``stops``,
         one or several.
     :param approved_by: Who has approved the plan, for `ckpt history`; empty when nobody was asked.
@@ -57,6 +59,8 @@ class CheckpointNewPlaceOperator(CheckpointOperator):
 
     #: What its plans are for.
     kind: ClassVar[Kind]
+    #: What it asks for: its arguments are called as the fields.
+    request: ClassVar[type]
     #: Who makes the change, once the task runs.
     by: str = ""
     template_fields: Sequence[str] = (
@@ -117,6 +121,8 @@ class CheckpointNewPlaceOperator(CheckpointOperator):
     def _shown(self, target: Store, begun: Record | None) -> tuple[Plan, Sinks]:
         """The plan as the log knows it, and its sinks; ``begun`` is what this task has begun to write."""
         given = plan_of(self.plan, self.kind, target) if self.plan else None
+        if given is not None:
+            require_beside(self, self.request, given, ("backup_root",))
         sinks = open_sinks(
             given.declared_sinks if given else tuple(map(parse_sink, texts_of("sinks", self.sinks))), self.store
         )

@@ -13,7 +13,7 @@ from airflow_provider_ckpt.change.option import WAIT_S
 from airflow_provider_ckpt.change.plan.kinds import Kind
 from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.change.record.receipt import Receipt
-from airflow_provider_ckpt.changes.restore.make import fork_id, make_restore
+from airflow_provider_ckpt.changes.restore.make import RestoreRequest, fork_id, make_restore
 from airflow_provider_ckpt.changes.restore.put_origin_fence import behind_fence_of_origin
 from airflow_provider_ckpt.changes.restore.restore import restore
 from airflow_provider_ckpt.errors import CheckpointError
@@ -45,6 +45,7 @@ class CheckpointRestoreOperator(CheckpointNewPlaceOperator):
     """
 
     kind: ClassVar[Kind] = "restore"
+    request = RestoreRequest
     does = "restore"
     has_done = "A backup was restored to"
     template_fields: Sequence[str] = (

@@ -42,6 +42,7 @@ class CheckpointSeedOperator(CheckpointNewPlaceOperator):
     """
 
     kind: ClassVar[Kind] = "seed"
+    request = SeedRequest
     does = "seed"
     has_done = "A new checkpoint was made at"
     template_fields: Sequence[str] = (

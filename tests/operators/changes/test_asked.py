@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from airflow_provider_ckpt.change.option import fields_of
+from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.changes.reset.make import ResetRequest
+from airflow_provider_ckpt.changes.rollback.make import RollbackRequest
 from airflow_provider_ckpt.errors import CheckpointError
-from airflow_provider_ckpt.operators.changes.asked import asked_of, rendered_fields, require_request_flags
+from airflow_provider_ckpt.operators.changes.asked import (
+    asked_of,
+    rendered_fields,
+    require_beside,
+    require_request_flags,
+)
 from airflow_provider_ckpt.query.sink import parse_sink
 from airflow_provider_ckpt.query.source import parse_item
+from airflow_provider_ckpt.sinks.effects import SinkEffect
 
 pytestmark = pytest.mark.airflow
 NOTHING = dict.fromkeys(fields_of(ResetRequest)) | {"wait_for_batch": "1m"}
@@ -63,3 +72,34 @@ def test_templates_render_what_says_what_to_do():
     fields = rendered_fields(ResetRequest, ("checkpoint", "sink"))
     assert fields[:2] == ("checkpoint", "sink") and len(fields) == len({*fields})
     assert {*fields_of(ResetRequest)} - {*fields} == {"fence", "wait_for_batch"}
+
+
+PLAN = Plan(
+    kind="rollback",
+    location="/data/ck",
+    query_id="q",
+    batch_id=3,
+    planned_at_ms=0,
+    requirements=(),
+    actions=(),
+    effects=(SinkEffect("file:/data/out", "exact", ""),),
+)
+BESIDE = {
+    "a goal": ({"to_batch": 3}, "to_batch"),
+    "the batch zero": ({"to_batch": "0"}, "to_batch"),
+    "another sink": ({"sink": "kafka", "downstream": "['/x']"}, "sink, downstream"),
+    "another trigger": ({"trigger": "realTime"}, "trigger"),
+    "what was rendered to nothing": ({"to_batch": "", "to_timestamp": "None", "sink": "", "sources": "{}"}, ""),
+    "the same sink": ({"sink": "file:/data/out", "trim_sink_log": "False"}, ""),
+    "how it is carried out": ({"wait_for_batch": "5m"}, ""),
+}
+
+
+@pytest.mark.parametrize("case", BESIDE)
+def test_beside_a_plan_an_argument_says_the_same_or_is_refused(case):
+    arguments, refused = BESIDE[case]
+    flags = {"trim_sink_log": False, "fence": False, "wait_for_batch": "1m"}
+    task = SimpleNamespace(**dict.fromkeys(fields_of(RollbackRequest)) | flags | arguments)
+    with pytest.raises(CheckpointError) if refused else nullcontext() as said:
+        require_beside(task, RollbackRequest, PLAN)
+    assert not refused or str(said.value) == f"plan gives the whole plan, so leave out {refused}"

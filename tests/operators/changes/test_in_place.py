@@ -133,3 +133,15 @@ def test_a_plan_that_an_xcom_does_not_hold_is_refused(query):
     ) as caught:
         push_plan({"ti": Task()}, whole)
     assert "Leave out plan_only" in caught.value.hint and "--plan-out" in caught.value.hint
+
+
+def test_an_argument_that_says_otherwise_than_its_plan_is_refused(query):
+    planned, before = Task(), read_all(query.store)
+    make = partial(CheckpointRollbackOperator, checkpoint=query.store.location)
+    make(task_id="plan", to_batch=1, plan_only=True).execute({"ti": planned})
+    apply = partial(make, task_id="apply", plan=planned.pushed["plan"], query_is_stopped=True, quiet_period=0)
+    with pytest.raises(AirflowFailException, match="plan gives the whole plan, so leave out to_batch, sink"):
+        apply(to_batch=2, sink="kafka", accept_sink="unknown").execute({"ti": Task()})
+    assert read_all(query.store) == before
+    done = apply(to_batch="", sink="None", accept_sink="unknown").execute({"ti": Task()})
+    assert done["receipt"]["status"] == "applied"

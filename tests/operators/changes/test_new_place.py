@@ -46,3 +46,26 @@ def test_what_was_asked_for_is_the_same_however_it_is_accepted(tmp_path, change)
     given = change.arguments(str(tmp_path))
     one, other = change.kind(task_id="t", **given), change.kind(task_id="u", **{**given, "accept_sink": ["unknown"]})
     assert one.asked == other.asked != change.kind(task_id="t", **given, sinks="kafka").asked
+
+
+@pytest.mark.parametrize(
+    ("change", "arguments", "refused"),
+    [
+        (restore, {"new_query_id": True, "query_id": "zzz"}, "query_id, new_query_id"),
+        (restore, {"rewrite_paths": {"/a": "/b"}, "sinks": "['kafka']"}, "rewrite_paths, sinks"),
+        (seed, {"offsets": {"0": {"t": {"0": 7}}}}, "offsets"),
+        (seed, {"after_batch": "7"}, "after_batch"),
+    ],
+    ids=str,
+)
+def test_an_argument_that_says_otherwise_than_its_plan_is_refused(tmp_path, change, arguments, refused):
+    change.before(tmp_path, tmp_path)
+    given, planned = change.arguments(str(tmp_path)), Task()
+    change.kind(task_id="plan", **given, plan_only=True).execute({"ti": planned})
+    needed = {name: given[name] for name in given if name in ("checkpoint", "backup_root", "accept_sink")}
+    task = change.kind(task_id="t", **needed, plan=planned.pushed["plan"], **arguments)
+    with pytest.raises(AirflowFailException, match=f"plan gives the whole plan, so leave out {refused}"):
+        task.execute({"ti": Task()})
+    assert tree(tmp_path) == {}
+    done = change.kind(task_id="t", **needed, plan=planned.pushed["plan"], sinks="None").execute({"ti": Task()})
+    assert done["receipt"]["status"] == "applied"
