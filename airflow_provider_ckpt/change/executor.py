@@ -165,7 +165,7 @@ class InPlace:
 
     def repartition(self, step: Repartition) -> None:
         """Have Spark write the state anew. Raises PlanError: a plan of another kind has no such step."""
-        raise PlanError(f"a {self.plan.called} does not {step.do}.", location=self.plan.location)
+        raise PlanError(f"{self.plan.with_article} does not {step.do}.", location=self.plan.location)
 
     def clear(self, step: Clear) -> None:
         """Remove a directory. Raises CheckpointBusyError when it is not empty: what is in it was not saved."""
@@ -232,7 +232,7 @@ def executor_of(plan: Plan) -> type[InPlace]:
     """
     if not plan.rules.in_place:
         raise PlanError(
-            f"this plan is a {plan.called}, which does not change a checkpoint in place.", location=plan.location
+            f"this plan is {plan.with_article}, which does not change a checkpoint in place.", location=plan.location
         )
     executor: type[InPlace] = import_module(f"airflow_provider_ckpt.{plan.rules.executor}").Executor
     return executor

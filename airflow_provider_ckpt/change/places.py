@@ -108,7 +108,7 @@ def require_own_place(plan: Plan, stores: Stores) -> None:
     if not journal.may_have_taken_steps(files):
         to = "of" if plan.rules.in_place else "to"
         raise PlanError(
-            f"the plan is a {plan.called} {to} {plan.location}, not {to} this location.",
+            f"the plan is {plan.with_article} {to} {plan.location}, not {to} this location.",
             location=checkpoint.location,
             hint="Nothing was done. Give the location for which the plan was made, or make a new plan.",
         )

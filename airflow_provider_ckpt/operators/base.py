@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.providers.common.compat.sdk import BaseOperator
 
 from airflow_provider_ckpt.change.plan.file import document, plan_of_value
-from airflow_provider_ckpt.change.plan.kinds import Kind
+from airflow_provider_ckpt.change.plan.kinds import Kind, with_article
 from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.change.record.receipt import Receipt
 from airflow_provider_ckpt.documents import FORMAT_VERSION
@@ -141,7 +141,7 @@ def plan_of(value: Any, kind: Kind, checkpoint: Store) -> Plan:
         raise
     if (plan.kind, plan.location) != (kind, checkpoint.location):
         raise PlanError(
-            f"the plan is a {plan.called} of {plan.location}, not a {kind} of this checkpoint.",
+            f"the plan is {plan.with_article} of {plan.location}, not {with_article(kind)} of this checkpoint.",
             location=checkpoint.location,
         )
     return plan
@@ -222,10 +222,17 @@ def digest_of(task: CheckpointOperator, how: Collection[str]) -> str:
 
     What says nothing is no part of it, and a number is its text: so a later release with more parameters, or a DAG that
     renders natively, asks for the same.
+
+    Raises:
+        CheckpointError: The keys of an argument are neither all texts nor all numbers.
     """
     fields = {name: getattr(task, name) for name in type(task).template_fields if name not in how}
     said = {name: text_of(value) for name, value in fields.items() if value or (value == 0 and value is not False)}
-    return hashlib.sha256(json.dumps(said, sort_keys=True, default=str).encode()).hexdigest()[:16]
+    try:
+        text = json.dumps(said, sort_keys=True, default=str)
+    except TypeError:
+        raise CheckpointError("the keys of each argument must be all texts or all numbers") from None
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def word_of(word: Any, context: Any) -> Any:

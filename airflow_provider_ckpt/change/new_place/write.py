@@ -22,7 +22,7 @@ from airflow_provider_ckpt.change.places import Stores, require_own_place
 from airflow_provider_ckpt.change.plan.acceptance import require_accepted, require_names
 from airflow_provider_ckpt.change.plan.actions import Action, Create
 from airflow_provider_ckpt.change.plan.facts import Place
-from airflow_provider_ckpt.change.plan.kinds import Kind
+from airflow_provider_ckpt.change.plan.kinds import Kind, with_article
 from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.change.record import journal
 from airflow_provider_ckpt.change.record.find_done import receipt_of
@@ -114,7 +114,9 @@ def write_new(
     plan, target = writer.plan, writer.target
     require_names(plan.location, by=by, asked=asked, approved_by=approved_by)
     if plan.kind != writer.kind:
-        raise PlanError(f"this is the plan of a {plan.called}, not of a {writer.kind}.", location=target.location)
+        raise PlanError(
+            f"this is the plan of {plan.with_article}, not of {with_article(writer.kind)}.", location=target.location
+        )
     require_own_place(plan, Stores(target))
     wanted = what_is_written(plan)
     if (earlier := find_written(target, lambda other: what_is_written(other) == wanted)) is not None:

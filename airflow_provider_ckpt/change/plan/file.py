@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_ckpt.change.plan.kinds import Kind
+from airflow_provider_ckpt.change.plan.kinds import Kind, with_article
 from airflow_provider_ckpt.change.plan.plan import Plan, plan_from_dict
 from airflow_provider_ckpt.documents import FORMAT_VERSION, is_current
 from airflow_provider_ckpt.errors import PlanError
@@ -91,7 +91,7 @@ def plan_of_document(fields: Mapping[str, Any], kind: Kind) -> Plan:
             hint=_AGAIN,
         )
     if plan.kind != kind:
-        raise PlanError(f"this is the plan of a {plan.called}, not of a {kind}.", hint=_AGAIN)
+        raise PlanError(f"this is the plan of {plan.with_article}, not of {with_article(kind)}.", hint=_AGAIN)
     return plan
 
 

@@ -163,3 +163,9 @@ KINDS: Mapping[Kind, Rules] = {
 def command_of(kind: Kind) -> str:
     """The name of the command that makes a plan of a kind, such as ``reset-offsets``."""
     return KINDS[kind].command or kind
+
+
+def with_article(kind: Kind) -> str:
+    """The name of a plan in sentences with its article: ``a rollback``, ``an undo``."""
+    name = KINDS[kind].called or kind
+    return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"

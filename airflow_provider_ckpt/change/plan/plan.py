@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_provider_ckpt.change.plan.action_parser import action_from_dict
 from airflow_provider_ckpt.change.plan.actions import Action, Clear, Close, Copy, Delete, Ends, Open, Repartition
 from airflow_provider_ckpt.change.plan.facts import Facts, Place, Spot
-from airflow_provider_ckpt.change.plan.kinds import KINDS, Kind, Rules
+from airflow_provider_ckpt.change.plan.kinds import KINDS, Kind, Rules, with_article
 from airflow_provider_ckpt.change.plan.requirements import (
     Fenced,
     FromBackup,
@@ -98,6 +98,11 @@ class Plan:
     def called(self) -> str:
         """Its name in sentences."""
         return self.rules.called or self.kind
+
+    @property
+    def with_article(self) -> str:
+        """The same with its article, such as ``an undo``."""
+        return with_article(self.kind)
 
     @property
     def plan_id(self) -> str:
@@ -346,7 +351,7 @@ def _requirements_problem(plan: Plan) -> str | None:
             return f"the {plan.called} does not have the requirement {kind.kind}"
     for kind in kinds:
         if kind not in (*plan.rules.requires, *plan.rules.may_require):
-            return f"a {plan.called} cannot have the requirement {kind.kind}"
+            return f"{plan.with_article} cannot have the requirement {kind.kind}"
         if kinds.count(kind) > 1:
             return f"it has the requirement {kind.kind} twice"
     if (KeptSinkLog in kinds) != bool(plan.sink):
@@ -358,7 +363,7 @@ def _actions_problem(plan: Plan) -> str | None:
     rules, seen = plan.rules, set[tuple[str, Spot]]()
     for action in plan.actions:
         if not isinstance(action, rules.steps):
-            return f"a {plan.called} cannot have a step of the type {action.do!r}"
+            return f"{plan.with_article} cannot have a step of the type {action.do!r}"
         if (action.do, action.spot) in seen:
             return f"it has the step {action.do} {shown(action.name)} twice"
         if rules.puts_back_own and isinstance(action, Delete) and ("copy", action.spot) in seen:
@@ -394,5 +399,5 @@ def _fields_problem(plan: Plan) -> str | None:
     if plan.rules.takes_back and not _PLAN_ID.fullmatch(plan.undoes):
         return f"it undoes {shown(plan.undoes)}, which is not an id of a plan"
     if not plan.rules.takes_back and plan.undoes:
-        return f"a {plan.called} cannot undo another plan"
+        return f"{plan.with_article} cannot undo another plan"
     return None

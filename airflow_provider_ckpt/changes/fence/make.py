@@ -120,9 +120,9 @@ def make_fence_behind(stores: Stores, closed: Plan) -> Plan:
 def _require_no_other(stores: Stores) -> None:
     """Raise PlanError when another change was interrupted: a batch behind it would keep it from being completed."""
     if (plan := find_other_interrupted(stores)) is not None:
-        kind, location = plan.kind, stores.checkpoint.location
+        location = stores.checkpoint.location
         raise PlanError(
-            f"a {kind} of this checkpoint was interrupted, and could not be completed behind a fence.",
+            f"{plan.with_article} of this checkpoint was interrupted, and could not be completed behind a fence.",
             location=location,
             hint=f"Nothing was done. Complete it by its own command, or take it back ({stores.undo_command}).",
         )

@@ -119,10 +119,15 @@ def given_positions(offsets: Mapping[str, str]) -> Given:
 
 
 def parse_positions(value: object) -> Given:
-    """Positions from a JSON object: the offset of each source, by source id. Raises ValueError for anything else."""
+    """Positions from a JSON object: the offset of each source, by source id. Raises ValueError for anything else.
+
+    A DAG and YAML may give an id as a number.
+    """
     if not isinstance(value, dict) or not value:
         raise ValueError("give a JSON object by source id")
-    return given_positions({key: json.dumps(offset, separators=(",", ":")) for key, offset in value.items()})
+    if any(type(key) not in (str, int) for key in value) or len({str(key) for key in value}) < len(value):
+        raise ValueError(f"give a JSON object by source id, each once, not {value!r:.60}")
+    return given_positions({str(key): json.dumps(offset, separators=(",", ":")) for key, offset in value.items()})
 
 
 def positions_of(checkpoint: Store, batch_id: int | None = None) -> Given:

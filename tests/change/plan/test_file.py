@@ -36,7 +36,7 @@ NOT_CARRIED_OUT = {
         "sink effect beside the plan is not",
     ),
     "another key": (json.dumps({**WRITTEN, "accept": "all"}).encode(), "ckpt writes no key 'accept' beside it"),
-    "another kind": (encode(UNDO), "the plan of a undo, not of a rollback"),
+    "another kind": (encode(UNDO), "the plan of an undo, not of a rollback"),
 }
 
 

@@ -282,7 +282,7 @@ def test_what_is_no_plan_file_is_refused_by_one_sentence(query, planned, capsys,
     spoil(planned)
     command = "undo" if says is None else "rollback"
     error = refused(capsys, command, query.store.location, "--plan", planned, *DO_IT, "--accept-sink", "duplicated")
-    assert (says or "is the plan of a rollback, not of a undo") in error["message"]
+    assert (says or "is the plan of a rollback, not of an undo") in error["message"]
     assert error["location"] == str(planned) and read_all(query.store) == query.files
 
 

@@ -42,7 +42,9 @@ def test_the_positions_are_those_of_another_checkpoint(home, goal, batch):
     assert [(kind, state) for kind, _, state in made(home)] == [("seed", "applied")]
 
 
-@pytest.mark.parametrize("offsets", [OFFSETS, json.dumps(OFFSETS)], ids=["value", "text"])
+@pytest.mark.parametrize(
+    "offsets", [OFFSETS, {0: OFFSETS["0"]}, json.dumps(OFFSETS)], ids=["value", "id that is a number", "text"]
+)
 def test_the_positions_are_given(home, offsets):
     done = run(CheckpointSeedOperator, home, TASK, offsets=offsets, after_batch=40, **TYPES)
     assert (done["batch_id"], offsets_of(home)) == (40, OFFSETS["0"])
@@ -74,6 +76,8 @@ def test_who_is_tried_again_after_the_query_has_run_on_is_done_and_writes_again_
         ({}, "exactly one of origin and offsets"),
         ({"offsets": OFFSETS, "batch": 1}, "batch and at go with origin"),
         ({"offsets": []}, "exactly one of|JSON object by source id"),
+        ({"offsets": {0: 1, "0": 1}}, "the keys of each argument must be all texts or all numbers"),
+        ({"offsets": {None: 1}}, "give a JSON object by source id, each once, not"),
         ({"offsets": "[1]"}, "give a JSON object by source id"),
         ({"offsets": OFFSETS, "sources": "kafka"}, "sources must be source types by source id"),
         ({"offsets": OFFSETS, "after_batch": -1}, "after_batch must be at least 0, not -1"),
