@@ -185,7 +185,7 @@ def test_a_restore_takes_the_plan_that_was_approved(tmp_path, backup):
 
 
 def test_two_targets_are_refused(tmp_path, backup):
-    with pytest.raises(AirflowFailException, match="exactly one of batch, .*, backup, .*; given: batch and backup"):
+    with pytest.raises(AirflowFailException, match="exactly one of to_batch, .*; given: to_batch and to_backup"):
         roll_back(tmp_path, Task(), to_batch=6, to_backup=backup)
 
 

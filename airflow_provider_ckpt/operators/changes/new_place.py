@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -17,7 +18,7 @@ from airflow_provider_ckpt.change.record.journal import Record
 from airflow_provider_ckpt.change.record.receipt import Receipt
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.hooks.checkpoint import airflow_errors, require_flags
-from airflow_provider_ckpt.lineage.datasets import Named
+from airflow_provider_ckpt.lineage.datasets import Named, declared_sinks
 from airflow_provider_ckpt.operators.base import (
     CheckpointOperator,
     digest_of,
@@ -156,6 +157,11 @@ class CheckpointNewPlaceOperator(CheckpointOperator):
         """The new checkpoint; none of a plan alone."""
         if not self.plan_only:
             yield from self.lineage_checkpoints(told, change="CREATE" if told.get("receipt") else "")
+
+    def lineage_sinks(self) -> Iterator[Named]:
+        """The sinks that were declared; none where the task itself says what is wrong with them."""
+        with suppress(CheckpointError):
+            yield from declared_sinks(texts_of("sinks", self.sinks), self.hook.known_url)
 
     # --- what differs ----------------------------------------------------------------------------------------------
 

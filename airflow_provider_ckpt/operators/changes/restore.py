@@ -18,7 +18,7 @@ from airflow_provider_ckpt.changes.restore.put_origin_fence import behind_fence_
 from airflow_provider_ckpt.changes.restore.restore import restore
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.hooks.checkpoint import duration_ms_of, require_flags
-from airflow_provider_ckpt.lineage.datasets import Named, backup, declared_sinks
+from airflow_provider_ckpt.lineage.datasets import Named, backup
 from airflow_provider_ckpt.operators.base import texts_by_text
 from airflow_provider_ckpt.operators.changes.new_place import CheckpointNewPlaceOperator
 from airflow_provider_ckpt.storage.store import Store
@@ -113,4 +113,4 @@ class CheckpointRestoreOperator(CheckpointNewPlaceOperator):
         """The backups, and the sinks that were declared. Which backup it is, `latest` does not say."""
         if (root := self.hook.known_url(self.backup_root)) is not None:
             yield backup(root, backup_id="" if self.backup_id == "latest" else str(self.backup_id))
-        yield from declared_sinks(self.sinks, self.hook.known_url)
+        yield from self.lineage_sinks()

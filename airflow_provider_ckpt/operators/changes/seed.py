@@ -15,7 +15,7 @@ from airflow_provider_ckpt.changes.seed.make import Given, SeedRequest, make_see
 from airflow_provider_ckpt.changes.seed.write import write_seed
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.errors import CheckpointError
-from airflow_provider_ckpt.lineage.datasets import Named, checkpoint, declared_sinks, declared_sources
+from airflow_provider_ckpt.lineage.datasets import Named, checkpoint, declared_sources
 from airflow_provider_ckpt.operators.base import is_nothing, plain
 from airflow_provider_ckpt.operators.changes.asked import read_field, read_sources
 from airflow_provider_ckpt.operators.changes.new_place import CheckpointNewPlaceOperator
@@ -97,7 +97,7 @@ class CheckpointSeedOperator(CheckpointNewPlaceOperator):
         if origin is not None:
             yield checkpoint(origin, batch_id=None, change="")
         yield from declared_sources(self.lineage_sources(), self.hook.known_url)
-        yield from declared_sinks(self.sinks, self.hook.known_url)
+        yield from self.lineage_sinks()
 
     def _positions(self) -> Given:
         """The positions. Raises CheckpointError."""

@@ -69,3 +69,11 @@ def test_an_argument_that_says_otherwise_than_its_plan_is_refused(tmp_path, chan
     assert tree(tmp_path) == {}
     done = change.kind(task_id="t", **needed, plan=planned.pushed["plan"], sinks="None").execute({"ti": Task()})
     assert done["receipt"]["status"] == "applied"
+
+
+@both
+def test_its_lineage_names_the_sinks_of_a_list_that_a_template_has_made_text(tmp_path, change):
+    given = change.arguments(str(tmp_path))
+    (sink,) = change.kind(task_id="t", **given, sinks=f"['file:{tmp_path}/out', 'kafka']").lineage_sinks()
+    assert sink.name == f"{tmp_path}/out"
+    assert list(change.kind(task_id="t", **given, sinks=5).lineage_sinks()) == []
