@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
+from airflow_provider_ckpt.change.find_unfinished import unfinished_warnings
 from airflow_provider_ckpt.change.fit_sink import FittedSink, fit_sink
 from airflow_provider_ckpt.change.judge_start import judge_start
 from airflow_provider_ckpt.change.lock import lock_warnings
@@ -183,6 +184,8 @@ def make_anew(planner: Planner, stores: Stores, view: CheckpointView | None = No
     """
     seen = Seen(stores, view or planner.observe(stores), planner.said)
     plan = planner.judge(planner.decide(seen), seen)
+    if not plan.rules.takes_back:
+        plan = replace(plan, warnings=(*plan.warnings, *unfinished_warnings(stores)))
     return with_lock_warnings(plan, stores.checkpoint)
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -293,13 +293,7 @@ def find_record(checkpoint: Store, plan_id: str, undo: Store | None = None) -> R
 
 def last_change(checkpoint: Store, undo: Store | None = None) -> Record:
     """The newest change that is not undone yet. Raises PlanError when there is none that can be."""
-    changes = [
-        record
-        for record in history(checkpoint, undo)
-        if record.plan.rules.can_be_undone
-        and record.state in ("applied", "interrupted")
-        and not _never_came(checkpoint, record)
-    ]
+    changes = undoable(checkpoint, history(checkpoint, undo))
     if not changes:
         raise PlanError(
             "this checkpoint has no change that can be undone.",
@@ -316,6 +310,17 @@ def last_change(checkpoint: Store, undo: Store | None = None) -> Record:
             hint="Restore a backup to a new location: ckpt restore ROOT ID --to NEW_LOCATION.",
         )
     return changes[-1]
+
+
+def undoable(checkpoint: Store, records: Iterable[Record]) -> list[Record]:
+    """The changes among these that can be undone and are not undone yet, in the same order."""
+    return [
+        record
+        for record in records
+        if record.plan.rules.can_be_undone
+        and record.state in ("applied", "interrupted")
+        and not _never_came(checkpoint, record)
+    ]
 
 
 def _never_came(checkpoint: Store, record: Record) -> bool:

@@ -8,6 +8,7 @@ from shlex import quote
 from typing import Annotated, ClassVar, Self
 
 from airflow_provider_ckpt.change import stage
+from airflow_provider_ckpt.change.find_unfinished import still_unfinished_warnings
 from airflow_provider_ckpt.change.fit_sink import require_fit
 from airflow_provider_ckpt.change.judge_start import judge_start
 from airflow_provider_ckpt.change.make_plan import Planner, Seen, find_begun, make_anew
@@ -167,7 +168,8 @@ class UndoRequest(Planner):
         trigger = trigger_of(self.trigger, operators)
         effect = _judge_undo(record, seen, undo, trigger)
         plan = undo.plan(f"{record.location}/{journal.SAVED_OBJECTS}", now_ms(), (effect,))
-        return replace(plan, trigger=trigger)
+        warnings = (*plan.warnings, *still_unfinished_warnings(seen.stores, record))
+        return replace(plan, trigger=trigger, warnings=warnings)
 
     def judge(self, plan: Plan, seen: Seen) -> Plan:
         """With the state, where the undo takes away what has replaced broken files."""
