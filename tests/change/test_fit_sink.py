@@ -245,3 +245,14 @@ def test_a_restore_refuses_a_sink_that_never_had_the_batch(revenue, ckpt):
     assert ckpt(*restore, "--sink", f"file:{output}", "--new-query-id")[0] == 0, "a fork has a sink of its own"
     shutil.rmtree(output)
     assert ckpt(*restore, "--sink", f"file:{revenue / 'output'}")[0] == 0
+
+
+def test_a_sink_that_was_remembered_with_a_password_fits_and_is_told_without(revenue, ckpt):
+    declare(revenue)
+    memory = revenue / "_ckpt_undo" / "checkpoint" / MEMORY
+    fields = json.loads(memory.read_text())
+    memory.write_text(json.dumps({**fields, "sinks": ["kafka:u:hunter22@h:9092"], "places": []}))
+    rollback = ["rollback", revenue / "checkpoint", "--to-batch", 2, "--json", "--sink"]
+    assert ckpt(*rollback, "kafka:u:hunter22@h:9092")[0] == 0
+    code, refused = ckpt(*rollback, "kafka:other")
+    assert code == 4 and "which is kafka:u@h:9092 (" in refused["error"]["message"]
