@@ -20,7 +20,7 @@ def test_a_flow_is_closed_and_not_fenced(shop, capsys):
     assert not (bronze / "1" / "offsets" / "3").exists()
 
 
-@pytest.mark.parametrize("command", [("rollback", "--to-batch", "1"), ("sources", "--as", "0=0")])
+@pytest.mark.parametrize("command", [("rollback", "--to-batch", "1"), ("sources", "--as", "orders=0")])
 def test_no_change_is_made_behind_a_fence_of_a_flow(shop, capsys, command):
     bronze = shop("refreshed") / BELOW / "bronze" / "bronze"
     name, *rest = command
