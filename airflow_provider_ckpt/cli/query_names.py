@@ -95,6 +95,8 @@ _OF_COMMANDS: Mapping[str, Mapping[str, tuple[str, Callable[[Query], Iterator[st
 }
 #: What counts beside a plan file, which holds all else.
 _BESIDE_PLAN = ("--undo-to",)
+#: Options whose value is the checkpoint location of a query, by command.
+_TO_CHECKPOINTS = {"restore": "--to", "seed": "--from"}
 #: Commands whose location is the root of the backups of a query.
 _OF_BACKUPS = ("backups", "verify", "restore", "prune")
 
@@ -122,6 +124,7 @@ def with_query(command: click.Command, words: Sequence[str], context: click.Cont
             found[at] = _location(command.name or "", query, file)
         elif not {"/", ":"} & {*words[at]} and not Path(words[at]).exists():
             raise click.UsageError(_unknown(words[at], file))
+    found = _with_location(found, _TO_CHECKPOINTS.get(command.name or ""), file)
     named = [query for query in queries.values() if query is not None]
     if len(named) != 1:
         return found
@@ -164,6 +167,18 @@ def require_same_declared(sink: str, location: str) -> None:
             location=location,
             hint="Nothing was done. Make the plan anew.",
         )
+
+
+def _with_location(words: Sequence[str], option: str | None, file: QueryFile) -> list[str]:
+    """The words with a location where this option has the name of a query: no directory gets such a name by mistake."""
+    found = list(words)
+    for at, word in enumerate(words):
+        name, equals, value = word.partition("=")
+        if option is not None and name == option and equals and value in file.queries:
+            found[at] = f"{option}={file.queries[value].checkpoint}"
+        elif at and option is not None and words[at - 1] == option and word in file.queries:
+            found[at] = file.queries[word].checkpoint
+    return found
 
 
 def _file_of(words: Sequence[str]) -> tuple[str | None, list[str]]:

@@ -89,6 +89,16 @@ def test_backups_of_a_query_are_under_the_root_that_the_file_says(declared, caps
     assert ckpt(capsys, "verify", "orders")[0] == 0
 
 
+@pytest.mark.parametrize("option", [("--to", "orders"), ("--to=orders",)])
+def test_a_restore_goes_to_the_checkpoint_of_a_name_and_to_no_directory_of_that_name(declared, capsys, option):
+    assert ckpt(capsys, "backup", "orders")[0] == 0
+    declared.checkpoint.rename(declared.checkpoint.with_name("lost"))
+    assert ckpt(capsys, "restore", "orders", "latest", *option, "--execute", "--accept-sink", "unknown")[0] in (0, 4)
+    planned = ckpt(capsys, "restore", "orders", "latest", *option)[1]
+    assert planned["plan"]["location"] == str(declared.checkpoint)
+    assert not (declared.file.parent / "below/orders").exists()
+
+
 @pytest.mark.parametrize("how", ["option", "option with =", "environment"])
 def test_the_file_is_named_or_found_upwards(declared, capsys, monkeypatch, tmp_path_factory, how):
     monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
