@@ -26,6 +26,7 @@ from airflow_provider_ckpt.cli.options import (
 )
 from airflow_provider_ckpt.cli.positions.source_options import read_conf_file, with_conf_file
 from airflow_provider_ckpt.cli.positions.topic_memory import TopicMemory, with_topic_ids
+from airflow_provider_ckpt.cli.query_names import declared_deploy
 from airflow_provider_ckpt.query.deploy import DeploySpec, declare
 from airflow_provider_ckpt.query.source import MOST_SOURCES, Source
 from airflow_provider_ckpt.query.spark_version import SPARK_MAX
@@ -124,7 +125,9 @@ def gate(
     The decision is pass, warn or block. Exit code 1 when it is block, or with --fail-on warn when it is not pass. The
     first line names what was not judged because it was neither declared nor read; the decision is then not pass.
     """
-    deploy = _declare(read_conf_file(conf_file).of(open_store(location, storage_options).location), confs, **said)
+    named = None if conf_file else declared_deploy(click.get_current_context())
+    base = named or read_conf_file(conf_file).of(open_store(location, storage_options).location)
+    deploy = _declare(base, confs, **said)
     config = dict(pairs(kafka_config, "--kafka-config"))
     remembered = TopicMemory(topic_ids)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -21,6 +22,7 @@ from airflow_provider_ckpt.query.sink import parse_sink
 from airflow_provider_ckpt.query.spark_version import conf_text
 
 if TYPE_CHECKING:
+    from airflow_provider_ckpt.query.deploy import DeploySpec
     from airflow_provider_ckpt.query.query_file import Query, QueryFile
 
 #: Name of the file, by which it is found in a directory or in the nearest one above it.
@@ -93,10 +95,18 @@ _OF_COMMANDS: Mapping[str, Mapping[str, tuple[str, Callable[[Query], Iterator[st
     "fleet": {"--conf": ("confs", _confs)},
     "backup": {"--to": ("backups", lambda query: _one(query.backups))},
 }
+#: Options that mean something else in these commands, or need another option beside them.
+_NOT_OF: Mapping[str, tuple[str, ...]] = {"export": ("--source",), "fleet": ("--backup-root",)}
 #: What counts beside a plan file, which holds all else.
 _BESIDE_PLAN = ("--undo-to",)
 #: Options whose value is the checkpoint location of a query, by command.
 _TO_CHECKPOINTS = {"restore": "--to", "seed": "--from"}
+#: What a file of confs and deploys says in their place, which is given and so wins.
+_OF_CONF_FILE = {
+    *("--source", "--source-option", "--sink", "--trigger", "--spark-version", "--operator", "--class", "--conf"),
+}
+#: Commands that take a word that is no place: of a new checkpoint, or of an error.
+_NEED_NO_PLACE = ("seed", "explain")
 #: Commands whose location is the root of the backups of a query.
 _OF_BACKUPS = ("backups", "verify", "restore", "prune")
 
@@ -114,33 +124,57 @@ def with_query(command: click.Command, words: Sequence[str], context: click.Cont
     """
     place, words = _file_of(words)
     operands, given = _operands(command, words)
-    file = _read(place) if place else None
-    if file is None or not operands:
+    file = _read(place) if place and operands else None
+    if file is None:
         return list(words)
-    found = list(words)
+    found, name = list(words), command.name or ""
     queries = {at: file.find(words[at]) or file.find(absolute_location(words[at])) for at in operands}
     for at, query in queries.items():
         if query is not None:
-            found[at] = _location(command.name or "", query, file)
-        elif not {"/", ":"} & {*words[at]} and not Path(words[at]).exists():
+            found[at] = _location(name, query, file)
+        elif _is_no_place(name, words[at]):
             raise click.UsageError(_unknown(words[at], file))
-    found = _with_location(found, _TO_CHECKPOINTS.get(command.name or ""), file)
+    found = _with_location(found, _TO_CHECKPOINTS.get(name), file)
     named = [query for query in queries.values() if query is not None]
     if len(named) != 1:
         return found
-    query, origins = named[0], dict[str, str]()
-    known = {option for param in command.params if isinstance(param, click.Option) for option in param.opts}
-    for option, (key, values) in {**_OPTIONS, **_OF_COMMANDS.get(command.name or "", {})}.items():
-        is_asked = option in known and option not in given and ("--plan" not in given or option in _BESIDE_PLAN)
+    query, origins, declared = named[0], dict[str, str](), list[str]()
+    known = {opt: param for param in command.params if isinstance(param, click.Option) for opt in param.opts}
+    left_out = {*given, *_NOT_OF.get(name, ()), *(_OF_CONF_FILE if "--conf-file" in given else ())}
+    for option, (key, values) in {**_OPTIONS, **_OF_COMMANDS.get(name, {})}.items():
+        is_asked = option in known and option not in left_out and ("--plan" not in given or option in _BESIDE_PLAN)
         said = list(values(query)) if is_asked else []
-        if said:
+        if said and (known[option].multiple or len(said) == 1):
             origins[option] = file.origin(query, key) or file.place
-            found += [word for value in said for word in (option, value)]
-    for key, value in file.storage.options.items():
-        text = value if isinstance(value, str) else json.dumps(value) if isinstance(value, dict) else conf_text(value)
-        found += ["--storage-option", f"{key}={text}"]
+            declared += [word for value in said for word in (option, value)]
     context.meta[META] = Named(file, query, origins)
-    return found
+    return [*declared, *_storage_options(file, words), *found]  # in front, because behind -- nothing is an option
+
+
+def _storage_options(file: QueryFile, words: Sequence[str]) -> list[str]:
+    """The options of storage that the file declares, without those that are given."""
+    given = {word.removeprefix("--storage-option=").partition("=")[0] for word in words}
+    options = {key: value for key, value in file.storage.options.items() if key not in given}
+    texts = {key: json.dumps(value) if isinstance(value, dict) else conf_text(value) for key, value in options.items()}
+    return [word for key, text in texts.items() for word in ("--storage-option", f"{key}={text}")]
+
+
+def _is_no_place(command: str, word: str) -> bool:
+    """True if a word is neither a path nor a URL, where the command needs something that is there."""
+    return command not in _NEED_NO_PLACE and not {"/", ":"} & {*word} and not Path(word).exists()
+
+
+def declared_deploy(context: click.Context) -> DeploySpec | None:
+    """What the query file declares of the query that the command names; None without one. Raises click.UsageError."""
+    named: Named | None = context.meta.get(META)
+    if named is None:
+        return None
+    from airflow_provider_ckpt.fleet.read_query_file import read_deploy  # a room that a location does not need
+
+    try:
+        return read_deploy(named.query)
+    except (CheckpointError, ValueError) as error:
+        raise click.UsageError(str(error)) from None
 
 
 def origins_of(context: click.Context) -> Mapping[str, str]:
@@ -232,19 +266,21 @@ def _read(place: str) -> QueryFile:
 
 
 def _operands(command: click.Command, words: Sequence[str]) -> tuple[list[int], set[str]]:
-    """Positions of the words that are locations, and the options that are given."""
+    """Positions of the words that are locations, and the options that are given, by the names that they have now."""
     options = {name: param for param in command.params if isinstance(param, click.Option) for name in param.opts}
     arguments = [param for param in command.params if isinstance(param, click.Argument)]
     operands, given, at = list[int](), set[str](), 0
     while at < len(words):
         name, equals, _ = words[at].partition("=")
         if words[at].startswith("-") and len(words[at]) > 1:
-            given.add(name)
             option = options.get(name)
+            given.add(name if option is None else option.opts[0])
             at += option is not None and not option.is_flag and not equals
         elif arguments:
             if arguments[0].name in ARGUMENTS:
                 operands.append(at)
+            elif arguments[0].name == "words" and re.fullmatch(r"[\w.-]+", words[at]):
+                operands = [at]  # the location of ckpt explain is behind the error
             if arguments[0].nargs >= 0:
                 arguments.pop(0)
         at += 1

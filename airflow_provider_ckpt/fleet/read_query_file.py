@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from airflow_provider_ckpt.errors import StoreError
-from airflow_provider_ckpt.query.query_file import QueryFile
+from airflow_provider_ckpt.query.deploy import DeploySpec, parse_conf_file
+from airflow_provider_ckpt.query.query_file import Query, QueryFile
 from airflow_provider_ckpt.query.query_parser import parse_query_file
 from airflow_provider_ckpt.query.yaml_text import MOST_YAML_CHARS
 from airflow_provider_ckpt.storage.store import Store
+
+#: A character has at most four bytes.
+MOST_BYTES = 4 * MOST_YAML_CHARS
 
 
 def read_query_file(place: str, opener: Callable[[str], Store] = Store.open) -> QueryFile:
@@ -22,13 +26,36 @@ def read_query_file(place: str, opener: Callable[[str], Store] = Store.open) -> 
         StoreError: It cannot be read, or is too large.
         ValueError: It is no query file; the message names the file, the line and the key.
     """
+    return parse_query_file(_read_text(place, opener), place)
+
+
+def read_deploy(query: Query, opener: Callable[[str], Store] = Store.open) -> DeploySpec:
+    """What is declared of a query, with the confs of its ``confs_file``, over which its own confs win.
+
+    Args:
+        query: The query.
+        opener: Opens the directory of the file.
+
+    Raises:
+        StoreError: The file cannot be read, or is too large.
+        ValueError: It is no ``spark-defaults.conf``.
+    """
+    if query.confs_file is None:
+        return query.deploy
+    try:
+        confs = parse_conf_file(_read_text(query.confs_file, opener))
+    except ValueError as error:
+        raise ValueError(f"{query.confs_file}: {error}") from None
+    return query.deploy.with_confs({**confs, **query.deploy.confs})
+
+
+def _read_text(place: str, opener: Callable[[str], Store]) -> str:
     directory, _, name = place.rpartition("/")
     store = opener(directory or ("/" if place.startswith("/") else "."))
-    data = store.read(name)
-    if len(data) > MOST_YAML_CHARS * 4:
-        raise StoreError("the query file is too large", location=place)
+    data = store.read_up_to(name, MOST_BYTES + 1)
+    if len(data) > MOST_BYTES:
+        raise StoreError("the file is too large", location=place)
     try:
-        text = data.decode()
+        return data.decode()
     except UnicodeDecodeError as error:
         raise ValueError(f"{place}: it is not a text in UTF-8: {error.reason} at byte {error.start:,}") from None
-    return parse_query_file(text, place)

@@ -64,7 +64,7 @@ class Query:
         name: Its name in the file.
         checkpoint: Its checkpoint location, as ckpt opens it.
         deploy: What is declared of its sources, its sink and its confs.
-        confs_file: File of confs that its application is started with, absolute or beside the query file.
+        confs_file: File of confs that its application is started with: a path or a URL.
         sinks: Places that a ``foreachBatch`` writes to.
         backups: Root of its backups.
         undo: Root of the records of its changes; None is beside the checkpoint.

@@ -122,7 +122,7 @@ class _Parser:
             name,
             self._at(checkpoint),
             deploy,
-            confs_file=text["confs_file"],
+            confs_file=None if text["confs_file"] is None else self._at(text["confs_file"]),
             sinks=tuple(self._sinks((*path, "sinks"), own.get("sinks"))),
             backups=self._of_query(text["backups"], name),
             undo=self._of_query(text["undo"], name),

@@ -132,3 +132,67 @@ def test_each_option_that_the_file_fills_is_one_of_a_command():
     assert set(_OPTIONS) <= known
     for command, options in _OF_COMMANDS.items():
         assert set(options) <= {option for param in cli.commands[command].params for option in param.opts}
+
+
+#: Each command that takes a location, with what else it needs; none is a wrong use, whatever it finds.
+EACH = [
+    "show orders", "show -- orders", "log orders", "diff orders 5 6", "lag orders", "wait orders --batch 3",
+    "check orders", "gate orders", "explain INVALID_LOG_VERSION orders", "fleet orders", "backup orders --dry-run",
+    "backups orders", "verify orders", "restore orders latest --to /new", "prune orders --keep-last 1",
+    "rollback orders --to-batch 6", "undo orders", "salvage orders", "repartition orders --partitions 3",
+    "reset-offsets orders --to-earliest", "fence orders", "sources orders --as a=0", "repair orders",
+    "history orders", "export orders --as csv", "seed new --from orders",
+]  # fmt: skip
+
+
+def test_each_command_is_among_them():
+    without = {"completion", "mcp", "publish-offsets"}  # the last asks a broker, and refuses a source of files
+    assert {words.split()[0] for words in EACH} == set(cli.commands) - without
+
+
+@pytest.mark.parametrize("words", EACH)
+def test_no_declaration_makes_a_command_a_wrong_use(declared, capsys, words):
+    declared(
+        "sources: ['file:/nowhere']\n    sink: kafka\n    trigger: availableNow\n    operators: [stateStoreSave]\n"
+        "    confs: {spark.sql.shuffle.partitions: 2}"
+    )
+    assert run(words.split()) != 2, capsys.readouterr().err
+
+
+def test_an_option_that_takes_one_value_is_not_filled_with_two(declared, capsys):
+    declared("sources: ['kafka:h:1/a', 'kafka:h:1/b']")
+    assert run(["reset-offsets", "orders", "--to-earliest"]) == 2
+    assert "give --source ID=TYPE:PLACE" in capsys.readouterr().err
+
+
+def test_a_given_option_of_storage_and_a_conf_file_win(declared, capsys, tmp_path):
+    declared("sink: kafka\nstorage: {options: {anon: true}}")
+    assert ckpt(capsys, "show", "orders", "--storage-option", "anon=false")[0] == 0
+    (tmp_path / "deploy.yaml").write_text("sink: console")
+    unknown = ckpt(capsys, "gate", "orders", "--conf-file", tmp_path / "deploy.yaml")[1]["unknown"]
+    assert "confs" in unknown
+
+
+def test_the_gate_judges_all_that_is_declared_and_the_file_of_confs(declared, capsys):
+    (declared.file.parent / "spark.conf").write_text("spark.sql.shuffle.partitions 9\n")
+    declared("confs_file: spark.conf\n    async_progress: true")
+    code, foretold = ckpt(capsys, "gate", "orders")
+    assert (code, foretold["decision"]) == (1, "block")
+    assert "CKPT201" in {finding["code"] for finding in foretold["findings"]}
+    (declared.file.parent / "spark.conf").unlink()
+    assert run(["gate", "orders"]) == 2
+    assert f"{declared.file.parent}/spark.conf" in capsys.readouterr().err
+
+
+def test_a_printed_command_of_a_plan_finds_the_records_where_the_file_says(declared, capsys, monkeypatch, tmp_path):
+    plan = declared.file.parent / "plan.json"
+    planned = ckpt(capsys, "rollback", "orders", "--to-batch", 6, "--plan-out", plan)[1]
+    assert f"--file {declared.file}" in planned["apply_command"]
+    monkeypatch.chdir(tmp_path.parent)
+    assert run([*planned["apply_command"].split()[1:], "--quiet-period", "0"]) == 0
+    assert (declared.file.parent / "undo/orders").is_dir()
+
+
+def test_a_new_location_need_not_be_there(declared, capsys):
+    assert run(["seed", "new", "--from", "orders"]) == 4
+    assert "the query has state, and a seed has none" in capsys.readouterr().err

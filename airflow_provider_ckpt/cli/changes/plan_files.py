@@ -20,9 +20,9 @@ from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.untrusted.secrets import scrub, secrets_of, without_secret
 
 #: Options that say where things are.
-_WHERE = ("--storage-option", "--undo-to")
+_WHERE = ("--storage-option", "--undo-to", "--file")
 #: Options that still say something when the plan comes from a file.
-_KEPT = ("--storage-option", "--undo-to", "--quiet-period", "--conf")
+_KEPT = (*_WHERE, "--quiet-period", "--conf")
 
 
 def said_words() -> list[str]:
