@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -18,6 +18,7 @@ import click
 
 from airflow_provider_ckpt.cli.absolute_words import ARGUMENTS, absolute_location
 from airflow_provider_ckpt.errors import CheckpointError, StalePlanError
+from airflow_provider_ckpt.query.declared import DECLARED, texts_declared
 from airflow_provider_ckpt.query.sink import parse_sink
 from airflow_provider_ckpt.query.spark_version import conf_text
 
@@ -49,51 +50,24 @@ class Named:
     origins: Mapping[str, str]
 
 
-def _confs(query: Query) -> Iterator[str]:
-    return (f"{key}={value}" for key, value in query.deploy.confs.items())
-
-
-def _sources(query: Query) -> Iterator[str]:
-    return (f"{source.id}={source.text}" for source in query.deploy.sources or () if source.id is not None)
-
-
-def _source_options(query: Query) -> Iterator[str]:
-    return (f"{key}={value}" for key, value in query.deploy.source_options.items())
-
-
-def _kafka_config(query: Query) -> Iterator[str]:
-    clusters = {cluster.servers: cluster for cluster in query.clusters.values()}
-    if len(clusters) == 1:  # the option is of all brokers that a command asks
-        yield from (f"{key}={value}" for cluster in clusters.values() for key, value in cluster.options.items())
-
-
-def _version(query: Query) -> Iterator[str]:
-    if query.deploy.declared_version is not None:
-        yield ".".join(map(str, query.deploy.declared_version))
-
-
-def _one(value: str | None) -> Iterator[str]:
-    return iter([value] if value else [])
-
-
-#: What the file says for an option, by the key under which it says it.
-_OPTIONS: Mapping[str, tuple[str, Callable[[Query], Iterator[str]]]] = {
-    "--source": ("sources", _sources),
-    "--source-option": ("source_options", _source_options),
-    "--kafka-config": ("sources", _kafka_config),
-    "--sink": ("sink", lambda query: _one(query.deploy.sink.text if query.deploy.sink else None)),
-    "--trigger": ("trigger", lambda query: _one(query.deploy.trigger)),
-    "--spark-version": ("spark_version", _version),
-    "--operator": ("operators", lambda query: iter(query.deploy.operators or ())),
-    "--class": ("classes", lambda query: iter(query.deploy.classes)),
-    "--backup-root": ("backups", lambda query: _one(query.backups)),
-    "--undo-to": ("undo", lambda query: _one(query.undo)),
+#: What the file says for an option, by its name in DECLARED.
+_OPTIONS: Mapping[str, str] = {
+    "--source": "sources",
+    "--source-option": "source_options",
+    "--kafka-config": "kafka_config",
+    "--sink": "sink",
+    "--trigger": "trigger",
+    "--spark-version": "spark_version",
+    "--operator": "operators",
+    "--class": "classes",
+    "--backup-root": "backup_root",
+    "--undo-to": "undo_root",
 }
 #: Options that mean this in these commands alone.
-_OF_COMMANDS: Mapping[str, Mapping[str, tuple[str, Callable[[Query], Iterator[str]]]]] = {
-    "gate": {"--conf": ("confs", _confs)},
-    "fleet": {"--conf": ("confs", _confs)},
-    "backup": {"--to": ("backups", lambda query: _one(query.backups))},
+_OF_COMMANDS: Mapping[str, Mapping[str, str]] = {
+    "gate": {"--conf": "confs"},
+    "fleet": {"--conf": "confs"},
+    "backup": {"--to": "backup_root"},
 }
 #: Options that mean something else in these commands, or need another option beside them.
 _NOT_OF: Mapping[str, tuple[str, ...]] = {"export": ("--source",), "fleet": ("--backup-root",)}
@@ -141,11 +115,11 @@ def with_query(command: click.Command, words: Sequence[str], context: click.Cont
     query, origins, declared = named[0], dict[str, str](), list[str]()
     known = {opt: param for param in command.params if isinstance(param, click.Option) for opt in param.opts}
     left_out = {*given, *_NOT_OF.get(name, ()), *(_OF_CONF_FILE if "--conf-file" in given else ())}
-    for option, (key, values) in {**_OPTIONS, **_OF_COMMANDS.get(name, {})}.items():
+    for option, argument in {**_OPTIONS, **_OF_COMMANDS.get(name, {})}.items():
         is_asked = option in known and option not in left_out and ("--plan" not in given or option in _BESIDE_PLAN)
-        said = list(values(query)) if is_asked else []
+        said = texts_declared(argument, query) if is_asked else []
         if said and (known[option].multiple or len(said) == 1):
-            origins[option] = file.origin(query, key) or file.place
+            origins[option] = file.origin(query, DECLARED[argument].key) or file.place
             declared += [word for value in said for word in (option, value)]
     context.meta[META] = Named(file, query, origins)
     return [*declared, *_storage_options(file, words), *found]  # in front, because behind -- nothing is an option

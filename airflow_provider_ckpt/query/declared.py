@@ -1,0 +1,73 @@
+"""What a query file declares of a query, by the names that options, parameters and fields of a page have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from airflow_provider_ckpt.query.query_file import Cluster, Query
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """One declaration of a query.
+
+    Args:
+        key: The key of the file that says it.
+        of: Its value: a text, texts, or texts by text; empty or None where the file does not say it.
+    """
+
+    key: str
+    of: Callable[[Query], Any]
+
+
+def cluster_of(query: Query) -> Cluster | None:
+    """The only Kafka cluster that the sources of a query name; None for none, and for several."""
+    clusters = {cluster.servers: cluster for cluster in query.clusters.values()}
+    return next(iter(clusters.values())) if len(clusters) == 1 else None
+
+
+def _kafka_config(query: Query) -> Any:
+    cluster = cluster_of(query)  # a client has one configuration for all brokers that it asks
+    return {} if cluster is None else dict(cluster.options)
+
+
+def _kafka_connection(query: Query) -> Any:
+    cluster = cluster_of(query)
+    return None if cluster is None else cluster.conn_id
+
+
+def _version(query: Query) -> Any:
+    declared = query.deploy.declared_version
+    return None if declared is None else ".".join(map(str, declared))
+
+
+#: Every declaration, by the name that arguments have.
+DECLARED: Mapping[str, Declared] = {
+    "sources": Declared("sources", lambda query: {key: source.text for key, source in query.deploy.by_id.items()}),
+    "source_options": Declared("source_options", lambda query: dict(query.deploy.source_options)),
+    "kafka_config": Declared("sources", _kafka_config),
+    "kafka_conn_id": Declared("sources", _kafka_connection),
+    "sink": Declared("sink", lambda query: query.deploy.sink.text if query.deploy.sink else None),
+    "trigger": Declared("trigger", lambda query: query.deploy.trigger),
+    "spark_version": Declared("spark_version", _version),
+    "confs": Declared("confs", lambda query: dict(query.deploy.confs)),
+    "operators": Declared("operators", lambda query: query.deploy.operators),
+    "classes": Declared("classes", lambda query: query.deploy.classes),
+    "backup_root": Declared("backups", lambda query: query.backups),
+    "undo_root": Declared("undo", lambda query: query.undo),
+}
+
+
+def texts_declared(name: str, query: Query) -> list[str]:
+    """What the file declares under one of the names, as words of a command line.
+
+    Args:
+        name: One of DECLARED.
+        query: The query.
+    """
+    value = DECLARED[name].of(query)
+    if isinstance(value, Mapping):
+        return [f"{key}={each}" for key, each in value.items()]
+    return [value] if isinstance(value, str) and value else list(value or ())
