@@ -58,4 +58,5 @@ def _read_text(place: str, opener: Callable[[str], Store]) -> str:
     try:
         return data.decode()
     except UnicodeDecodeError as error:
-        raise ValueError(f"{place}: it is not a text in UTF-8: {error.reason} at byte {error.start:,}") from None
+        line = data.count(b"\n", 0, error.start) + 1
+        raise ValueError(f"{place} line {line} is not a text in UTF-8: {error.reason}") from None

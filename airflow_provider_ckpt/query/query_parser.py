@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Callable, Mapping
+from difflib import get_close_matches
 from typing import Any
 
 from airflow_provider_ckpt.errors import StoreError
@@ -12,10 +13,12 @@ from airflow_provider_ckpt.query.deploy import DEPLOY_KEYS, DeploySpec, declare
 from airflow_provider_ckpt.query.paths import Paths
 from airflow_provider_ckpt.query.query_file import Alert, Cluster, Pipeline, Query, QueryFile, StorageAccess
 from airflow_provider_ckpt.query.sink import Sink, parse_sink
-from airflow_provider_ckpt.query.source import parse_source
+from airflow_provider_ckpt.query.source import Source, parse_source
+from airflow_provider_ckpt.query.spark_version import conf_text
 from airflow_provider_ckpt.query.yaml_text import Document, Path, parse_document
 from airflow_provider_ckpt.times import parse_duration_ms
-from airflow_provider_ckpt.untrusted.secrets import may_be_secret
+from airflow_provider_ckpt.untrusted.secrets import may_be_secret, scrub
+from airflow_provider_ckpt.visible import visible
 
 FORMAT_VERSION = 1
 #: More queries than any file has.
@@ -26,6 +29,14 @@ QUERY_KEYS = ("checkpoint", "confs_file", "sinks", "backups", "undo", "alert", "
 NO_DEFAULT = ("checkpoint", "sources", "sink", "sinks", "source_options", "sink_name", "operators")
 _ALERT = {"behind": "behind_ms", "delay": "delay_ms", "age": "age_ms", "rows": "rows"}
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+_SERVERS = re.compile(r"(?:[^\s/@:,\[\]]+|\[[0-9a-fA-F:.]+\]):(\d{1,5})")
+_CONF = re.compile(r"[^\s=:-][^\s=]*")
+_MATERIAL = re.compile(r"(?i)passw|pwd|secret")
+#: What replaces a variable, a template or a home directory elsewhere, and nothing replaces here.
+_REPLACED = re.compile(r"\$\{|\$[A-Za-z_]|\{\{|\{%|%[A-Z_]+%|<%|\A~")
+_QUOTES = "“”„‘’«»"
+#: Lists of names; an item that is no text is one that YAML took for something else.
+_LISTS = ("operators", "classes")
 
 
 def parse_query_file(text: str, place: str = "ckpt.yaml") -> QueryFile:
@@ -63,23 +74,26 @@ class _Parser:
         """The whole file."""
         top = self._mapping((), self._document.value, FILE_KEYS)
         version = top.get("format_version")
-        if version != FORMAT_VERSION or isinstance(version, bool):
+        if type(version) is not int or version != FORMAT_VERSION:
             raise self._error(("format_version",), f"it is {version!r:.40}, and this ckpt reads {FORMAT_VERSION}")
         self._refuse_secrets((), top)
-        self._paths = Paths(self._texts(("paths",), top.get("paths")))
+        self._paths = self._mapped(("paths",), top.get("paths"))
         self._clusters = self._each(("kafka",), top.get("kafka"), self._cluster)
         storage = self._mapping(("storage",), top.get("storage"), ("options", "conn_id"))
-        defaults = self._mapping(("defaults",), top.get("defaults"), (*DEPLOY_KEYS, *QUERY_KEYS))
+        defaults = self._mapping(("defaults",), top.get("defaults"), _ENTRY_KEYS)
         for key in defaults.keys() & set(NO_DEFAULT):
             raise self._error(("defaults", key), "it is of one query, so it belongs to its entry")
         queries = self._each(("queries",), top.get("queries"), lambda path, said: self._query(path, said, defaults))
         self._refuse_one_checkpoint_twice(queries)
+        pipelines = self._each(("pipelines",), top.get("pipelines"), self._pipeline)
+        for name in pipelines.keys() & queries.keys():
+            raise self._error(("pipelines", name), "a query has this name, and a name means one thing")
         return QueryFile(
             self._place,
             queries,
-            self._each(("pipelines",), top.get("pipelines"), self._pipeline),
+            pipelines,
             StorageAccess(
-                self._mapping(("storage", "options"), storage.get("options")),
+                self._options(("storage", "options"), storage.get("options")),
                 self._text(("storage", "conn_id"), storage.get("conn_id")),
             ),
             self._paths,
@@ -88,11 +102,26 @@ class _Parser:
     # --- parts of the file -----------------------------------------------------------------------------------------
 
     def _cluster(self, path: Path, said: Any) -> Cluster:
-        settings = self._texts(path, said)
-        servers, conn_id = settings.pop("bootstrap.servers", ""), settings.pop("conn_id", None)
-        if not servers:
+        settings = self._mapping(path, said)
+        servers = self._text((*path, "bootstrap.servers"), settings.get("bootstrap.servers"))
+        if servers is None:
             raise self._error(path, "it has no bootstrap.servers, such as broker:9092")
-        return Cluster(servers, settings, conn_id)
+        self._checked((*path, "bootstrap.servers"), _require_servers, servers)
+        conn_id = self._text((*path, "conn_id"), settings.get("conn_id"))
+        others = {key: value for key, value in settings.items() if key not in ("bootstrap.servers", "conn_id")}
+        return Cluster(servers, {key: conf_text(value) for key, value in self._options(path, others).items()}, conn_id)
+
+    def _mapped(self, path: Path, said: Any) -> Paths:
+        """The paths that are spelled otherwise."""
+        found = self._texts(path, said)
+        for spelled in found:
+            if not spelled.strip("/") or not {":", "/"} & {*spelled}:
+                raise self._error((*path, spelled), "it is no location, such as dbfs:/mnt/lake")
+        plain = [spelled.rstrip("/") for spelled in found]
+        for spelled in found:
+            if plain.count(spelled.rstrip("/")) > 1:
+                raise self._error((*path, spelled), "it is there twice; a slash at the end means nothing")
+        return Paths(found)
 
     def _pipeline(self, path: Path, said: Any) -> Pipeline:
         found = self._mapping(path, said, ("spec", "remote"))
@@ -102,7 +131,7 @@ class _Parser:
         return Pipeline(spec, self._text((*path, "remote"), found.get("remote")))
 
     def _query(self, path: Path, said: Any, defaults: Mapping[str, Any]) -> Query:
-        own = self._mapping(path, said, (*DEPLOY_KEYS, *QUERY_KEYS))
+        own = self._mapping(path, said, _ENTRY_KEYS)
         name = str(path[-1])
         at = {key: (*path, key) if key in own else ("defaults", key) for key in (*defaults, *own)}
         found = {**defaults, **own}
@@ -112,28 +141,56 @@ class _Parser:
         clusters: dict[str, Cluster] = {}
         if "sources" in own:
             found["sources"] = self._sources(at["sources"], own["sources"], found, clusters)
+            if "source_options" in found:
+                at.setdefault("source_options", at["sources"])
+        self._check_entry(at, found)
         deploy = DeploySpec()
         for key in [key for key in found if key in DEPLOY_KEYS]:
             deploy = self._checked(at.get(key, path), declare, deploy, {key: found[key]})
         if deploy.sink is not None:
             deploy = declare(deploy, {"sink": self._opened(deploy.sink)})
         text = {key: self._text(at.get(key, path), found.get(key)) for key in ("confs_file", "backups", "undo")}
+        location = self._at(checkpoint)
+        roots = {key: self._root(at.get(key, path), text[key], name, location) for key in ("backups", "undo")}
+        if (text["confs_file"] or "").endswith((".yaml", ".yml")):
+            raise self._error(at["confs_file"], "it is a spark-defaults.conf, not YAML; what YAML says belongs here")
         return Query(
             name,
-            self._at(checkpoint),
+            location,
             deploy,
             confs_file=None if text["confs_file"] is None else self._at(text["confs_file"]),
             sinks=tuple(self._sinks((*path, "sinks"), own.get("sinks"))),
-            backups=self._of_query(text["backups"], name),
-            undo=self._of_query(text["undo"], name),
+            backups=roots["backups"],
+            undo=roots["undo"],
             alert=self._alert(at.get("alert", path), found.get("alert")),
             engine=self._mapping(at.get("engine", path), found.get("engine")),
             clusters=clusters,
             lines={key: self._document.line(where) for key, where in at.items()},
         )
 
-    def _of_query(self, text: str | None, name: str) -> str | None:
-        return None if text is None else self._at(text.replace("{query}", name))
+    def _root(self, path: Path, text: str | None, name: str, checkpoint: str) -> str | None:
+        """Root of backups or of records; it is outside of the checkpoint."""
+        if text is None:
+            return None
+        root = self._at(text.replace("{query}", name))
+        if {"{", "}"} & {*root}:
+            raise self._error(path, f"it is {text!r:.60}, and {{query}} alone is replaced here")
+        if f"{self._paths.place(root)}/".startswith(f"{self._paths.place(checkpoint)}/"):
+            raise self._error(path, "it is in the checkpoint itself; give a place outside of it")
+        return root
+
+    def _check_entry(self, at: Mapping[str, Path], found: Mapping[str, Any]) -> None:
+        """Refuse in texts, lists and confs what would be taken for a name."""
+        for key in ("sink", "sink_name"):
+            if isinstance(found.get(key), str) and found[key]:
+                self._text(at[key], found[key])
+        for key in _LISTS:
+            for position, each in enumerate(found[key] if isinstance(found.get(key), list) else ()):
+                self._text((*at[key], position), each, is_needed=True)
+        confs = found.get("confs")
+        for key in confs if isinstance(confs, dict) else ():
+            if isinstance(key, str) and not _CONF.fullmatch(key):
+                raise self._error((*at["confs"], key), "it is no name of a conf, such as spark.sql.shuffle.partitions")
 
     def _sources(self, path: Path, said: Any, found: dict[str, Any], clusters: dict[str, Cluster]) -> Any:
         """The sources, with clusters by their servers; options beside a source go to ``source_options``."""
@@ -141,23 +198,36 @@ class _Parser:
             return said
         if not isinstance(said, list | dict) or not said:
             raise self._error(path, "they are a number, a list such as [kafka:main/orders], or a mapping by name")
-        options = dict(found.get("source_options") or {})
-        sources = []
+        options = dict(self._options((*path[:-1], "source_options"), found.get("source_options")))
+        sources: list[Source] = []
         for key, each in said.items() if isinstance(said, dict) else enumerate(said):
             at, source_id = (*path, key), str(key)
+            if key is None or not source_id.strip():
+                raise self._error(at, "it is no name of a source")
             if isinstance(each, dict):
-                beside = self._mapping(at, each, ("from", "options"))
-                each = beside.get("from")
-                for option, value in self._mapping((*at, "options"), beside.get("options")).items():
-                    options[f"{source_id}.{option}"] = value
+                each = self._with_options(at, source_id, each, options)
             text = self._text(at, each) or ""
             sources.append(self._checked(at, self._source, text, source_id, clusters))
+        for option in options:
+            if not any(option.startswith(f"{source.id}.") for source in sources):
+                raise self._error((*path[:-1], "source_options", option), "it is of no source that the query has")
         if options:
             found["source_options"] = options
         return tuple(sources)
 
+    def _with_options(self, at: Path, source_id: str, said: dict[str, Any], options: dict[str, Any]) -> Any:
+        """The declaration of a source that has options beside it, which are added to those of all sources."""
+        beside = self._mapping(at, said, ("from", "options"))
+        for option, value in self._options((*at, "options"), beside.get("options")).items():
+            if f"{source_id}.{option}" in options:
+                raise self._error((*at, "options", option), "source_options says it as well; say it once")
+            options[f"{source_id}.{option}"] = value
+        return self._text((*at, "from"), beside.get("from"), is_needed=True)
+
     def _source(self, text: str, source_id: str, clusters: dict[str, Cluster]) -> Any:
         kind, _, place = text.partition(":")
+        if place != place.strip():
+            raise ValueError(f"{text!r:.60} has a space behind its type")
         if kind.strip().lower() == "kafka":
             named, slash, topics = place.partition("/")
             if named in self._clusters:
@@ -166,6 +236,8 @@ class _Parser:
             elif named and ":" not in named:
                 known = ", ".join(sorted(self._clusters)) or "none"
                 raise ValueError(f"{named!r} is no host with a port and no cluster under kafka; the clusters: {known}")
+            elif servers := place.removeprefix("//").partition("/")[0]:
+                _require_servers(servers)
         elif place:
             text = f"{kind}:{self._at(place)}"
         return parse_source(text, source_id)
@@ -173,10 +245,15 @@ class _Parser:
     def _sinks(self, path: Path, said: Any) -> list[Sink]:
         if said is None:
             return []
-        if not isinstance(said, list):
+        if not isinstance(said, list) or not said:
             raise self._error(path, "it is a list of the places that the query writes to, such as [delta:s3://lake/a]")
-        texts = [(self._text((*path, at), each) or "", (*path, at)) for at, each in enumerate(said)]
-        return [self._opened(self._checked(at, parse_sink, text)) for text, at in texts]
+        sinks: list[Sink] = []
+        for position, each in enumerate(said):
+            at = (*path, position)
+            sinks.append(self._opened(self._checked(at, parse_sink, self._text(at, each, is_needed=True))))
+            if sinks[-1] in sinks[:-1]:
+                raise self._error(at, "it is there twice")
+        return sinks
 
     def _opened(self, sink: Sink) -> Sink:
         kind, colon, location = sink.text.partition(":")
@@ -213,9 +290,14 @@ class _Parser:
         """Refuse what may be a password, a key or a token, wherever it is."""
         if isinstance(value, dict | list):
             for key, each in value.items() if isinstance(value, dict) else enumerate(value):
+                if isinstance(key, str) and may_be_secret("", key):
+                    raise self._error(path, f"a key in it {_SECRET}")
                 self._refuse_secrets((*path, key), each)
-        elif isinstance(value, str) and may_be_secret(str(path[-1]) if path else "", value):
-            raise self._error(path, "it may be a secret; keep secrets in a connection of Airflow or in the environment")
+            return
+        name = next((key for key in reversed(path) if isinstance(key, str)), "")
+        is_number = type(value) in (int, float) and _MATERIAL.search(name) is not None
+        if (is_number or isinstance(value, str)) and may_be_secret(name, str(value)):
+            raise self._error(path, f"it {_SECRET}")
 
     def _each(self, path: Path, said: Any, parse: Callable[[Path, Any], Any]) -> dict[str, Any]:
         found = self._mapping(path, said)
@@ -231,26 +313,49 @@ class _Parser:
         if said is None:
             return {}
         if not isinstance(said, dict):
-            raise self._error(path, "it is not a mapping with keys and values")
-        for key in said:
+            hint = "; write a space behind each colon" if isinstance(said, str) and ":" in said else ""
+            raise self._error(path, f"it is not a mapping with keys and values{hint}")
+        for key, value in said.items():
             if not isinstance(key, str):
                 raise self._error((*path, key), "it is not a text; write it in quotes")
             if keys is not None and key not in keys:
-                raise self._error((*path, key), f"it is unknown here; the keys are {', '.join(sorted(keys))}")
+                raise self._error((*path, key), self._unknown(key, keys))
+            if keys is not None and value is None:
+                raise self._error((*path, key), _NO_VALUE)
         return said
 
-    def _texts(self, path: Path, said: Any) -> dict[str, str]:
-        return {key: self._text((*path, key), each) or "" for key, each in self._mapping(path, said).items()}
+    def _unknown(self, key: str, keys: tuple[str, ...]) -> str:
+        near = get_close_matches(key.lower().replace("-", "_"), keys, 1)
+        if near:
+            return f"it is unknown here; did you mean {near[0]}?"
+        return f"it is unknown here; the keys are {', '.join(sorted(keys))}"
 
-    def _text(self, path: Path, value: Any) -> str | None:
-        if value is None:
+    def _options(self, path: Path, said: Any) -> dict[str, Any]:
+        """A mapping whose values are texts, numbers, booleans or mappings of these."""
+        found = self._mapping(path, said)
+        for key, value in found.items():
+            if isinstance(value, dict):
+                self._options((*path, key), value)
+            elif value is None:
+                raise self._error((*path, key), _NO_VALUE)
+            elif isinstance(value, str):
+                self._text((*path, key), value or "-")
+            elif isinstance(value, list):
+                raise self._error((*path, key), "it is a list, and has to be a text, a number, true or false")
+        return found
+
+    def _texts(self, path: Path, said: Any) -> dict[str, str]:
+        found = self._mapping(path, said)
+        return {key: self._text((*path, key), each, is_needed=True) or "" for key, each in found.items()}
+
+    def _text(self, path: Path, value: Any, *, is_needed: bool = False) -> str | None:
+        if value is None and not is_needed:
             return None
         if not isinstance(value, str) or not value:
-            raise self._error(path, f"it is {value!r:.40}, and has to be a text")
-        if value != value.strip():
-            raise self._error(path, f"it is {value!r:.60}, with a space at its beginning or its end")
-        if "${" in value:
-            raise self._error(path, f"it is {value!r:.60}, and no variable is replaced here; write its value")
+            raise self._error(path, _NO_VALUE if value is None else f"it is {value!r:.40}, and has to be a text")
+        problem = _problem_of(value)
+        if problem:
+            raise self._error(path, f"it is {visible(repr(value)):.60}, {problem}")
         return value
 
     def _checked(self, path: Path, parse: Callable[..., Any], *values: Any) -> Any:
@@ -266,3 +371,31 @@ class _Parser:
         key = ".".join(map(str, path))
         where = f"{self._place} line {self._document.line(path)}"
         return ValueError(f"{where}, {key}: {problem}" if key else f"{where}: {problem}")
+
+
+_ENTRY_KEYS = (*DEPLOY_KEYS, *QUERY_KEYS)
+_NO_VALUE = "it has no value; write one, or leave the key out"
+_SECRET = "may be a secret; keep secrets in a connection of Airflow or in the environment"
+
+
+def _problem_of(value: str) -> str:
+    """What makes a text one that people did not mean; empty when nothing does."""
+    if value != value.strip():
+        return "with a space at its beginning or its end"
+    if visible(value) != value:
+        return "with a character that nobody sees"
+    if _REPLACED.search(value):
+        return "and no variable is replaced here, nor a template or ~; write its value"
+    if value[0] in _QUOTES or value[-1] in _QUOTES:
+        return "and its quotes are not those of YAML, which are \" and '"
+    if value[-1] in ",;":
+        return f"with a {value[-1]} at its end"
+    return "a path of Windows" if re.match(r"[A-Za-z]:\\", value) else ""
+
+
+def _require_servers(servers: str) -> None:
+    """Raise ValueError for what are no bootstrap servers."""
+    for server in servers.split(","):
+        found = _SERVERS.fullmatch(server)
+        if found is None or not 0 < int(found[1]) < 1 << 16:
+            raise ValueError(f"{scrub(server)!r:.60} is no host with a port, such as broker:9092")

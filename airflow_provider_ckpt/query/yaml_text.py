@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-#: A deploy file has some lines.
+#: A query file has some hundred lines.
 MOST_YAML_CHARS, MOST_YAML_DEPTH = 1 << 20, 50
+#: Of a number; Python reads no more than some thousand.
+MOST_DIGITS = 30
+#: What YAML allows in no text, beside the mark that some editors write at its beginning.
+_UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
+_TEXT_TAGS = ("!", "tag:yaml.org,2002:str")
 
 #: Keys of mappings and positions in lists, from the top of a document down.
 Path = tuple[object, ...]
@@ -43,6 +49,10 @@ def parse_document(text: str) -> Document:
 
     if len(text) > MOST_YAML_CHARS:
         raise ValueError(f"more than {MOST_YAML_CHARS:,} characters")
+    text = text.removeprefix("\ufeff")
+    if (odd := _UNPRINTABLE.search(text)) is not None:
+        line = text.count("\n", 0, odd.start()) + 1
+        raise ValueError(f"line {line} has the character U+{ord(odd[0]):04X}, which no YAML has")
     try:
         _refuse_unbounded(text)
         loader = _loader()(text)
@@ -52,7 +62,7 @@ def parse_document(text: str) -> Document:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         where = "" if mark is None else f"line {mark.line + 1} is "
-        raise ValueError(f"{where}not YAML: {error.problem}") from None
+        raise ValueError(f"{where}not YAML: {error.problem}{_hint(error, text)}") from None
     except yaml.YAMLError as error:
         raise ValueError(f"not YAML: {error}") from None
     except (RecursionError, OverflowError) as error:
@@ -67,19 +77,48 @@ def _loader() -> Any:
 
 
 def _refuse_unbounded(text: str) -> None:
-    """Raise ValueError for an alias, and for a document that is nested too deep."""
+    """Raise ValueError for an alias or a tag, and for a document that is nested too deep."""
     import yaml
 
     depth = 0
     for event in yaml.parse(text, _loader()):
+        line = event.start_mark.line + 1
         if isinstance(event, yaml.AliasEvent):
-            raise ValueError(
-                f"line {event.start_mark.line + 1} has the alias *{event.anchor}, which is refused; write the value "
-                "itself"
-            )
+            raise ValueError(f"line {line} has the alias *{event.anchor}, which is refused; write the value itself")
+        tag = getattr(event, "tag", None)
+        if tag is not None and tag not in _TEXT_TAGS:
+            shown = tag.replace("tag:yaml.org,2002:", "!!")
+            raise ValueError(f"line {line} has the tag {shown:.40}, which is refused; write the value itself")
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if depth > MOST_YAML_DEPTH:
-            raise ValueError(f"nested deeper than {MOST_YAML_DEPTH} levels")
+            raise ValueError(f"line {line} is nested deeper than {MOST_YAML_DEPTH} levels")
+
+
+def _hint(error: Any, text: str) -> str:
+    """What to do about the mistakes that people make most often; empty for any other one."""
+    problem, mark = str(error.problem), error.problem_mark
+    if "cannot start any token" in problem and mark is not None:
+        has_tab = text.split("\n")[mark.line][mark.column :].startswith("\t")
+        return "; indent with spaces, not with tabs" if has_tab else "; quote a text that begins with @, % or `"
+    return "; quote a text that has a colon and a space in it" if "mapping values are not" in problem else ""
+
+
+def _scalar(loader: Any, node: Any, path: Path) -> Any:
+    """A text, number, boolean or None; refused where YAML reads something else than people see."""
+    where = f"line {node.start_mark.line + 1}{', ' * bool(path)}{'.'.join(map(str, path))}"
+    if not node.style and node.end_mark.line > node.start_mark.line:
+        raise ValueError(f"{where}: it goes on in line {node.end_mark.line + 1}; write it in one line, or quote it")
+    kind = node.tag.rpartition(":")[2]
+    if kind == "timestamp":
+        return node.value
+    if kind in ("int", "float"):
+        if len(node.value) > MOST_DIGITS:
+            raise ValueError(f"{where}: it is a number with more than {MOST_DIGITS} digits")
+        value = loader.construct_object(node)
+        if str(value) != node.value:  # octal, minutes and seconds, 4.10, _ in a number: to YAML 1.1
+            raise ValueError(f"{where}: it is {node.value}, which YAML takes for {value}; write that, or quote it")
+        return value
+    return loader.construct_object(node)
 
 
 def _construct(loader: Any, node: Any, path: Path, lines: dict[Path, int]) -> Any:
@@ -93,12 +132,7 @@ def _construct(loader: Any, node: Any, path: Path, lines: dict[Path, int]) -> An
             items.append(_construct(loader, item, (*path, position), lines))
         return items
     if not isinstance(node, yaml.MappingNode):
-        value = loader.construct_object(node)
-        if type(value) in (int, float) and ":" in node.value:  # minutes and seconds, to YAML 1.1
-            raise ValueError(
-                f"line {node.start_mark.line + 1} has {node.value}, which YAML takes for {value}: quote it"
-            )
-        return value
+        return _scalar(loader, node, path)
     found: dict[Any, Any] = {}
     names: set[str] = set()
     for key_node, value_node in node.value:
@@ -107,7 +141,9 @@ def _construct(loader: Any, node: Any, path: Path, lines: dict[Path, int]) -> An
             raise ValueError(f"line {line} has a key that is not a text")
         if key_node.tag == "tag:yaml.org,2002:merge":
             raise ValueError(f"line {line} has the key <<, which is refused; write the keys themselves")
-        key = loader.construct_object(key_node)
+        if not key_node.value and not key_node.style:
+            raise ValueError(f"line {line} has a value without a key before it")
+        key = _scalar(loader, key_node, path)
         if isinstance(key, bool):  # a name such as on or no
             key = key_node.value
         if str(key) in names:

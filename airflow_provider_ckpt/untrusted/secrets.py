@@ -31,8 +31,11 @@ _SECRET_CONF = re.compile(r"(?i)secret|passw|pwd|token|jaas|credential|(account|
 _ABOUT_SECRET = re.compile(
     r"(?i)[._-](provider|class|type|mechanism|location|path|file|endpoint|conn_id|name|enabled?)\Z"
 )
-#: Values that are a secret under any name: a key of AWS, a private key.
-_SECRET_VALUE = re.compile(r"\b(AKIA|ASIA)[0-9A-Z]{16}\b|-----BEGIN [A-Z ]*PRIVATE KEY")
+#: Values that are a secret under any name: keys of AWS and Azure, private keys, tokens of GitHub, Slack and Databricks.
+_SECRET_VALUE = re.compile(
+    r"\b(AKIA|ASIA)[0-9A-Z]{16}\b|-----BEGIN [A-Z ]*PRIVATE KEY|\b(gh[pousr]_[0-9A-Za-z]{30}|github_pat_|xox[abprs]-"
+    r"|dapi[0-9a-f]{32}\b|eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.)|(?i:\b(shared|account)_?(access)?_?key=|;\s*(token|password)=|\bbearer\s+\S{8})"
+)
 #: A key of an option that is an object in JSON.
 _JSON_KEY = re.compile(r'"([^"]+)"\s*:')
 #: A shorter secret would hide common words.

@@ -40,6 +40,6 @@ def test_one_that_is_too_large_is_told(tmp_path, monkeypatch):
 def test_one_that_is_missing_or_no_text_is_told(tmp_path):
     with pytest.raises(CheckpointNotFoundError):
         read_query_file(f"{tmp_path}/ckpt.yaml")
-    (tmp_path / "ckpt.yaml").write_bytes(b"a: \xff")
-    with pytest.raises(ValueError, match="not a text in UTF-8: invalid start byte at byte 3"):
+    (tmp_path / "ckpt.yaml").write_bytes(b"a: 1\nb: \xff")
+    with pytest.raises(ValueError, match="line 2 is not a text in UTF-8: invalid start byte"):
         read_query_file(f"{tmp_path}/ckpt.yaml")

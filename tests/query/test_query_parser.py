@@ -8,6 +8,7 @@ import pytest
 
 from airflow_provider_ckpt.query.query_file import Alert, Cluster, Pipeline
 from airflow_provider_ckpt.query.query_parser import parse_query_file
+from tests.query.broken_files import OF_FILE, OF_QUERY, WHOLE_TEXTS
 from tests.query.query_files import BROKEN, WHOLE, query
 
 
@@ -38,12 +39,30 @@ def test_a_relative_path_is_one_beside_the_file():
     assert query.deploy.sources[1].text == "rate"
 
 
-@pytest.mark.parametrize("name", BROKEN)
-def test_what_is_wrong_is_told_in_one_sentence_with_line_and_key(name):
-    text, says = BROKEN[name]
+#: Each text with what is said of it.
+EACH = [
+    *BROKEN.values(),
+    *((query(text), says) for text, says in OF_QUERY.items()),
+    *((f"format_version: 1\n{text}", says) for text, says in OF_FILE.items()),
+    *WHOLE_TEXTS.items(),
+    (query(f"alert: {{rows: {'9' * 5000}}}"), "line 5, queries.a.alert.rows: it is a number with more than 30 digits"),
+    (f"format_version: 1\nqueries: {'{a: ' * 60}1{'}' * 60}", "line 2 is nested deeper than 50 levels"),
+    (f"format_version: 1\n{'#' * (1 << 20)}", "more than 1,048,576 characters"),
+]
+
+
+def test_there_are_at_least_200_and_each_is_another():
+    assert len({text for text, _ in EACH}) == len(EACH) >= 200
+
+
+@pytest.mark.parametrize(("text", "says"), EACH, ids=range(len(EACH)))
+def test_what_is_wrong_is_told_in_one_sentence_with_line_and_key(text, says):
     with pytest.raises(ValueError, match=re.escape(says)) as raised:
         parse_query_file(text)
-    assert str(raised.value).startswith("ckpt.yaml")
+    told = str(raised.value)
+    assert re.match(r"ckpt\.yaml(:| line \d+(:|,| is | has | gives ))", told)
+    assert told.isprintable()
+    assert len(told) < 600
 
 
 SECRETS = {
@@ -85,3 +104,15 @@ def test_a_word_that_yaml_takes_for_a_boolean_is_a_name(name):
 def test_what_editors_write_around_a_file_does_no_harm(around):
     assert parse_query_file(around.format(query("sink: noop"))).queries.keys() == {"a"}
     assert parse_query_file(query("sink: noop").replace("\n", "\r\n")).queries["a"].deploy.sink.text == "noop"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "sink: !!str noop", "sink: noop  # file:/o", "alert: {behind: 300}", "spark_version: 4.3.0", "sink_name: 2026-01-01",
+        "sources: [~, 'kafka:[::1]:9092/t']", "sources: {0: rate}", "confs: {a: 1.5, b: -1, c: no, d: '${env:X}'}",
+        '"sink": "noop"', "backups: s3://b/x", "sources: ['file:/a/*']", "confs: {a: '010'}", "trigger:\tavailableNow",
+    ],
+)  # fmt: skip
+def test_what_is_odd_and_means_one_thing_is_read(text):
+    assert parse_query_file(query(text)).queries.keys() == {"a"}
