@@ -20,6 +20,11 @@ def rooms_loaded_by(statement: str) -> set[str]:
     return {name.split(".")[1] for name in _modules_after(statement) if name.startswith(f"{PACKAGE.name}.")}
 
 
+def modules_loaded_by(statement: str) -> set[str]:
+    """Modules of the package that a fresh interpreter has after a statement."""
+    return {name for name in _modules_after(statement) if name.startswith(PACKAGE.name)}
+
+
 def _modules_after(statement: str) -> list[str]:
     code = f"{statement}\nimport json, sys\nprint(json.dumps(sorted(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -238,7 +238,7 @@ TESTED_ELSEWHERE = {
     "cli/positions": "wait",
     "codec": "embedded_paths verbatim versions",
     "codec/offsets": "file",
-    "operators": "backup base check checkpoint continuity prune verify windows",
+    "operators": "backup base check continuity prune verify windows",
     "operators/changes": "restore rollback",
     "restart": "gate sinks steps",
     "sensors": "checkpoint",

@@ -7,29 +7,28 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
 from difflib import get_close_matches
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from airflow.providers.common.compat.sdk import AirflowException, AirflowFailException, BaseHook
 from airflow.sdk.io import get_fs, has_fs
 
-from airflow_provider_ckpt.checkpoint.find_flows import at_running_version
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointError, StorageOptionError
 from airflow_provider_ckpt.get_provider_info import UI_FIELD_BEHAVIOUR
 from airflow_provider_ckpt.hooks.extra import extra_of
 from airflow_provider_ckpt.hooks.kafka import kafka_config
-from airflow_provider_ckpt.query.source import parse_by_id
-from airflow_provider_ckpt.query.source_options import QueryOptions, option_texts, parse_options
 from airflow_provider_ckpt.query.trigger import TRIGGERS
-from airflow_provider_ckpt.sources.kafka.foresee_wait import WaitForesight
-from airflow_provider_ckpt.sources.open_end import Access, DeclaredEnds
-from airflow_provider_ckpt.storage.opening import require_location
-from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.times import parse_duration_ms
 from airflow_provider_ckpt.untrusted.bounded_json import parse_json
 from airflow_provider_ckpt.untrusted.fields import require_flag
 from airflow_provider_ckpt.visible import visible_values
-from airflow_provider_ckpt.waiting import SourceEnds
+
+if TYPE_CHECKING:  # a DAG file is read over and over, and opens nothing
+    from airflow_provider_ckpt.query.source_options import QueryOptions
+    from airflow_provider_ckpt.sources.kafka.foresee_wait import WaitForesight
+    from airflow_provider_ckpt.sources.open_end import Access
+    from airflow_provider_ckpt.storage.store import Store
+    from airflow_provider_ckpt.waiting import SourceEnds
 
 #: XCom key of what a task has failed with.
 ERROR_KEY = "error"
@@ -90,6 +89,9 @@ class CheckpointHook(BaseHook):
         :param sources: Where each source reads from, by id, such as ``{"0": "kafka:host:9092"}``.
         :param kafka_conn_id: Connection of type ``kafka``, whose extra configures the client.
         """
+        from airflow_provider_ckpt.query.source import parse_by_id
+        from airflow_provider_ckpt.sources.open_end import DeclaredEnds
+
         return DeclaredEnds(parse_by_id(sources), self.access(checkpoint, kafka_conn_id))
 
     def foresight(
@@ -111,11 +113,16 @@ class CheckpointHook(BaseHook):
         """
         if not source_options and not trigger:
             return None
+        from airflow_provider_ckpt.query.source import parse_by_id
+        from airflow_provider_ckpt.sources.kafka.foresee_wait import WaitForesight
+
         options = query_options_of(source_options, trigger)
         return WaitForesight(parse_by_id(sources), options, self.access(checkpoint, kafka_conn_id))
 
     def access(self, checkpoint: str, kafka_conn_id: str | None = None) -> Access:
         """How the sources of a query are come by. Parameters as for :meth:`source_ends`."""
+        from airflow_provider_ckpt.sources.open_end import Access
+
         return Access(self.store, self.store(checkpoint), kafka_config(kafka_conn_id))
 
     def store(self, location: str) -> Store:
@@ -127,10 +134,15 @@ class CheckpointHook(BaseHook):
         """
         if not isinstance(location, str):
             raise CheckpointError(f"a location must be a path or a URI as a text, not {location!r:.60}")
+        from airflow_provider_ckpt.storage.opening import require_location
+
         require_location(location)
         return self._opened_with(self.get_conn(), location)
 
     def _opened_with(self, connection: Any, location: str) -> Store:
+        from airflow_provider_ckpt.checkpoint.find_flows import at_running_version
+        from airflow_provider_ckpt.storage.store import Store
+
         if connection is None:
             return at_running_version(Store.open(location))
         url = self._url(connection.host or "", location)
@@ -264,6 +276,8 @@ def query_options_of(source_options: Mapping[str, Any] | None, trigger: str | No
     """Options of the Kafka sources, and the trigger, that a task declares for a query. Raises CheckpointError."""
     if trigger and trigger not in TRIGGERS:
         raise CheckpointError(f"trigger must be one of {', '.join(TRIGGERS)}, not {trigger!r:.60}")
+    from airflow_provider_ckpt.query.source_options import option_texts, parse_options
+
     try:
         return parse_options(option_texts(source_options or {}).items(), trigger or None)
     except ValueError as error:

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook
-from airflow_provider_ckpt.lineage.datasets import Named, checkpoint, declared_sinks, declared_sources
 from airflow_provider_ckpt.lineage.facts import asset_extra, batch_of, task_facts
 from airflow_provider_ckpt.lineage.page_link import CheckpointLink, links_of
 from airflow_provider_ckpt.untrusted.secrets import scrub
 from airflow_provider_ckpt.visible import visible
+
+if TYPE_CHECKING:
+    from airflow_provider_ckpt.lineage.datasets import Named
 
 Result = TypeVar("Result", bound=Mapping[str, Any])
 
@@ -111,6 +113,8 @@ class CheckpointTask:
 
         :param told: The findings of the task; empty while it has none.
         """
+        from airflow_provider_ckpt.lineage.datasets import declared_sinks, declared_sources
+
         yield from self.lineage_checkpoints(told)
         yield from declared_sources(self.lineage_sources(), self.hook.known_url)
         for sinks in (getattr(self, "sink", None), getattr(self, "sinks", None)):
@@ -126,6 +130,8 @@ class CheckpointTask:
 
     def lineage_checkpoints(self, told: Mapping[str, Any], *, change: str = "") -> Iterator[Named]:
         """The checkpoints."""
+        from airflow_provider_ckpt.lineage.datasets import checkpoint
+
         located = self._located()
         batch_id = batch_of(told) if len(located) == 1 else None
         yield from (checkpoint(url, batch_id=batch_id, change=change) for url in located)

@@ -14,22 +14,21 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.providers.common.compat.sdk import BaseOperator
 
-from airflow_provider_ckpt.change.plan.file import document, plan_of_value
-from airflow_provider_ckpt.change.plan.kinds import Kind, with_article
-from airflow_provider_ckpt.change.plan.plan import Plan
-from airflow_provider_ckpt.change.record.receipt import Receipt
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointError, PlanError
 from airflow_provider_ckpt.lineage.task import CheckpointTask
-from airflow_provider_ckpt.query.deploy import DeploySpec, declare
 from airflow_provider_ckpt.query.yaml_text import parse_yaml
 from airflow_provider_ckpt.report.table import Table, render
-from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.untrusted.bounded_json import parse_json
 from airflow_provider_ckpt.visible import visible
 
 if TYPE_CHECKING:
+    from airflow_provider_ckpt.change.plan.kinds import Kind
+    from airflow_provider_ckpt.change.plan.plan import Plan
+    from airflow_provider_ckpt.change.record.receipt import Receipt
     from airflow_provider_ckpt.documents.tasks import ChangeResultDocument
+    from airflow_provider_ckpt.query.deploy import DeploySpec
+    from airflow_provider_ckpt.storage.store import Store
 
 #: XCom key of the whole plan that a task with ``plan_only`` has made.
 PLAN_KEY = "plan"
@@ -76,6 +75,8 @@ def declared(deploy: DeploySpec, arguments: Mapping[str, Any]) -> DeploySpec:
     Text, such as a rendered template, is YAML, but for the sink and the Spark version; empty text says nothing.
     Raises CheckpointError for arguments that make no sense.
     """
+    from airflow_provider_ckpt.query.deploy import declare
+
     try:
         return declare(deploy, {key: _plain(key, value) for key, value in arguments.items()})
     except ValueError as error:
@@ -115,6 +116,8 @@ def result_of(plan: Plan, receipt: Receipt | None) -> ChangeResultDocument:
 
 def push_plan(context: Any, plan: Plan) -> None:
     """Leave a whole plan in the XCom ``plan``. Raises PlanError for one that is too large for Airflow's database."""
+    from airflow_provider_ckpt.change.plan.file import document
+
     value = document(plan)
     size = len(json.dumps(value))
     if size > MOST_PLAN_BYTES:
@@ -130,6 +133,9 @@ def push_plan(context: Any, plan: Plan) -> None:
 
 def plan_of(value: Any, kind: Kind, checkpoint: Store) -> Plan:
     """The plan that an XCom holds, which must be of one kind and of one checkpoint. Raises PlanError."""
+    from airflow_provider_ckpt.change.plan.file import plan_of_value
+    from airflow_provider_ckpt.change.plan.kinds import with_article
+
     try:
         fields = value_of(value)
     except ValueError as error:

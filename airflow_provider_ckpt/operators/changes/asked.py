@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, TypeVar
+import inspect
+from collections.abc import Callable, Collection, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from airflow_provider_ckpt.change.option import Field, fields_of
-from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.hooks.checkpoint import duration_ms_of
 from airflow_provider_ckpt.operators.base import is_nothing, plain, text_of, texts_by_text, texts_of
 from airflow_provider_ckpt.query.sink import Sink, parse_sink
-from airflow_provider_ckpt.query.source import Source, parse_by_id, parse_item, require_asked
 from airflow_provider_ckpt.times import parse_time_ms
 from airflow_provider_ckpt.untrusted.fields import require_flag
+
+if TYPE_CHECKING:
+    from airflow_provider_ckpt.change.plan.plan import Plan
+    from airflow_provider_ckpt.query.source import Source
 
 Request = TypeVar("Request")
 #: How a fence is put is said in the DAG, and by no template.
 _NOT_RENDERED = ("fence", "wait_for_batch")
 
 
-def rendered_fields(request: type, of_base: Sequence[str]) -> tuple[str, ...]:
-    """The template fields of an operator: those of its base, and the fields of its request."""
-    own = (name for name in fields_of(request) if name not in (*of_base, *_NOT_RENDERED))
-    return (*of_base, *own)
+def rendered_fields(operator: Any, base: Any) -> tuple[str, ...]:
+    """The template fields of an operator: those of its base, and its own arguments, which are fields of its request."""
+    own = [kind.__init__ for kind in operator.__mro__ if issubclass(kind, base) and kind is not base]
+    given = (item for init in dict.fromkeys(own) for item in inspect.signature(init).parameters.values())
+    names = (item.name for item in given if item.kind is item.KEYWORD_ONLY)
+    return tuple(dict.fromkeys((*base.template_fields, *(name for name in names if name not in _NOT_RENDERED))))
 
 
 def asked_of(task: Any, request: type[Request], **read: Any) -> Request:
@@ -141,6 +146,8 @@ def read_sink(name: str, value: Any) -> Sink:
 
 def read_source(name: str, value: Any) -> Source:
     """A source that can be asked where its data ends. Raises CheckpointError."""
+    from airflow_provider_ckpt.query.source import parse_item, require_asked
+
     try:
         source = parse_item(value if isinstance(value, str) else "")
     except ValueError:
@@ -151,6 +158,8 @@ def read_source(name: str, value: Any) -> Source:
 
 def read_sources(name: str, value: Any) -> dict[str, Source]:
     """Sources by their ids; YAML when it is text. Raises CheckpointError, StoreError."""
+    from airflow_provider_ckpt.query.source import parse_by_id
+
     sources = plain(name, value) or {}
     if not isinstance(sources, Mapping):
         raise CheckpointError(

@@ -7,19 +7,14 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_ckpt.change.option import WAIT_S
-from airflow_provider_ckpt.change.places import Stores
-from airflow_provider_ckpt.change.record.find_done import find_done, receipt_of
-from airflow_provider_ckpt.changes.fence.make import FenceRequest, make_fence
-from airflow_provider_ckpt.changes.fence.put_fence import put_fence
 from airflow_provider_ckpt.errors import CheckpointLockedError
 from airflow_provider_ckpt.hooks.checkpoint import airflow_errors, require_flags
-from airflow_provider_ckpt.lineage.datasets import Named
 from airflow_provider_ckpt.operators.base import CheckpointOperator, digest_of, result_of, task_of
 from airflow_provider_ckpt.operators.changes.asked import asked_of
-from airflow_provider_ckpt.report.tables import plan_tables
 
 if TYPE_CHECKING:
     from airflow_provider_ckpt.documents.tasks import ChangeResultDocument
+    from airflow_provider_ckpt.lineage.datasets import Named
 
 
 class CheckpointFenceOperator(CheckpointOperator):
@@ -63,6 +58,12 @@ class CheckpointFenceOperator(CheckpointOperator):
 
     def execute(self, context: Any) -> ChangeResultDocument:
         """Fence, or find the fence that is there; and log it."""
+        from airflow_provider_ckpt.change.places import Stores
+        from airflow_provider_ckpt.change.record.find_done import find_done, receipt_of
+        from airflow_provider_ckpt.changes.fence.make import FenceRequest, make_fence
+        from airflow_provider_ckpt.changes.fence.put_fence import put_fence
+        from airflow_provider_ckpt.report.tables import plan_tables
+
         with airflow_errors(context):
             require_flags(self, "break_lock", "plan_only")
             asked = asked_of(self, FenceRequest)

@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from airflow.providers.common.compat.sdk import AirflowException
 
-from airflow_provider_ckpt.change.apply import apply
-from airflow_provider_ckpt.change.ask_word import ask_word
-from airflow_provider_ckpt.change.make_plan import Planner
 from airflow_provider_ckpt.change.option import WAIT_S
-from airflow_provider_ckpt.change.places import Stores
-from airflow_provider_ckpt.change.plan.acceptance import require_newer
-from airflow_provider_ckpt.change.plan.expectation import require_expected
-from airflow_provider_ckpt.change.plan.kinds import Kind
-from airflow_provider_ckpt.change.plan.plan import Plan
-from airflow_provider_ckpt.change.record.find_done import find_done, receipt_of
-from airflow_provider_ckpt.change.record.journal import Record
-from airflow_provider_ckpt.changes.fence.put_first import plan_behind
 from airflow_provider_ckpt.errors import CheckpointError, PlanError
-from airflow_provider_ckpt.fleet.find_readers import plan_with_readers
 from airflow_provider_ckpt.hooks.checkpoint import airflow_errors, duration_ms_of, require_flags
-from airflow_provider_ckpt.lineage.datasets import Named, declared_sinks, declared_sources
 from airflow_provider_ckpt.operators.base import (
     CheckpointOperator,
     digest_of,
@@ -44,10 +32,15 @@ from airflow_provider_ckpt.operators.changes.asked import (
     require_beside,
     require_request_flags,
 )
-from airflow_provider_ckpt.report.tables import plan_tables
 
 if TYPE_CHECKING:
+    from airflow_provider_ckpt.change.make_plan import Planner
+    from airflow_provider_ckpt.change.places import Stores
+    from airflow_provider_ckpt.change.plan.kinds import Kind
+    from airflow_provider_ckpt.change.plan.plan import Plan
+    from airflow_provider_ckpt.change.record.journal import Record
     from airflow_provider_ckpt.documents.tasks import ChangeResultDocument
+    from airflow_provider_ckpt.lineage.datasets import Named
 
 
 class CheckpointChangeOperator(CheckpointOperator):
@@ -82,8 +75,6 @@ class CheckpointChangeOperator(CheckpointOperator):
         that is made now and does or requires anything else is refused, with what differs.
     """
 
-    #: What it asks for: its arguments are called as the fields.
-    request: ClassVar[type[Planner]]
     template_fields: Sequence[str] = (
         *CheckpointOperator.template_fields,
         "plan",
@@ -98,7 +89,7 @@ class CheckpointChangeOperator(CheckpointOperator):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if "request" in vars(cls):
-            cls.template_fields = rendered_fields(cls.request, CheckpointChangeOperator.template_fields)
+            cls.template_fields = rendered_fields(cls, CheckpointChangeOperator)
 
     def __init__(
         self,
@@ -133,8 +124,15 @@ class CheckpointChangeOperator(CheckpointOperator):
         #: Who asks, once the task runs, as records say it.
         self.by = ""
 
+    @classmethod
+    @abstractmethod
+    def request(cls) -> type[Planner]:
+        """What it asks for: its arguments are called as the fields."""
+
     def execute(self, context: Any) -> ChangeResultDocument:
         """Plan, log the plan, and carry it out."""
+        from airflow_provider_ckpt.change.ask_word import ask_word
+
         with airflow_errors(context):
             require_flags(self, "break_lock", "plan_only")
             if not callable(self.query_is_stopped):  # which is called once the plan is made
@@ -160,6 +158,9 @@ class CheckpointChangeOperator(CheckpointOperator):
         return self.tell(context, result_of(plan, None))
 
     def _change(self, context: Any, by: str) -> ChangeResultDocument:
+        from airflow_provider_ckpt.change.apply import apply
+        from airflow_provider_ckpt.change.plan.acceptance import require_newer
+
         plan, stores = self._shown()
         self.remember(result_of(plan, None))
         require_newer(self.approved_at, plan, is_wanted=self._wants_approval)
@@ -182,6 +183,9 @@ class CheckpointChangeOperator(CheckpointOperator):
 
     def _shown(self) -> tuple[Plan, Stores]:
         """The plan, as the log and whoever has previewed it know it, and where."""
+        from airflow_provider_ckpt.change.plan.expectation import require_expected
+        from airflow_provider_ckpt.report.tables import plan_tables
+
         plan, stores = self._approved() if self.plan else self.planned()
         self.report(*plan_tables(plan))
         if expected := plain("expected_plan", self.expected_plan):
@@ -195,6 +199,8 @@ class CheckpointChangeOperator(CheckpointOperator):
 
     def _already_done(self, context: Any, done: Record) -> ChangeResultDocument:
         """The answer of a task that is tried again, or was cleared, after it has made its change."""
+        from airflow_provider_ckpt.change.record.find_done import receipt_of
+
         told = "The %s %s was carried out already. Nothing was done."
         self.log.info(told, done.plan.called, done.plan.plan_id)
         return self.tell(context, result_of(done.plan, receipt_of(done)))
@@ -203,10 +209,15 @@ class CheckpointChangeOperator(CheckpointOperator):
 
     def done(self, stores: Stores, by: str) -> Record | None:
         """The change that this very task has carried out before."""
+        from airflow_provider_ckpt.change.record.find_done import find_done
+
         return find_done(stores, self.kind, by, self.asked)
 
     def planned(self) -> tuple[Plan, Stores]:
         """A plan made now, or one that was begun and interrupted; and where."""
+        from airflow_provider_ckpt.change.places import Stores
+        from airflow_provider_ckpt.fleet.find_readers import plan_with_readers
+
         asked = self.wanted()
         stores = Stores.of(self.checkpoint, self.store, undo=self.undo_root, **asked.places)
 
@@ -218,7 +229,7 @@ class CheckpointChangeOperator(CheckpointOperator):
 
     def wanted(self) -> Any:
         """The request of this task. Raises CheckpointError for arguments that make no sense."""
-        asked = asked_of(self, self.request)
+        asked: Any = asked_of(self, self.request())
         try:
             asked.require_sense()
         except ValueError as error:
@@ -232,20 +243,24 @@ class CheckpointChangeOperator(CheckpointOperator):
     @property
     def kind(self) -> Kind:
         """What its plans are for."""
-        return self.request.kind
+        return self.request().kind
 
     def require_arguments(self) -> None:
         """Raise CheckpointError for arguments that make no sense, also where a plan is given."""
-        require_request_flags(self, self.request)
+        require_request_flags(self, self.request())
 
     def stores(self) -> Stores:
         """Where, for a plan that is given."""
+        from airflow_provider_ckpt.change.places import Stores
+
         return Stores.of(self.checkpoint, self.store, undo=self.undo_root)
 
     def lineage_inputs(self, told: Mapping[str, Any]) -> Iterator[Named]:
         """The declared sources and sinks of the query; for a plan alone the checkpoint as well."""
         if self.plan_only:
             yield from self.lineage_checkpoints({})  # the plan's batch is not that of the checkpoint
+        from airflow_provider_ckpt.lineage.datasets import declared_sinks, declared_sources
+
         yield from declared_sources(self.lineage_sources(), self.hook.known_url)
         if not self.lineage_trims():
             yield from declared_sinks(self.sink, self.hook.known_url)
@@ -256,6 +271,8 @@ class CheckpointChangeOperator(CheckpointOperator):
             change = "ALTER" if told.get("receipt") else ""
             yield from self.lineage_checkpoints(told if change else {}, change=change)
             if self.lineage_trims():
+                from airflow_provider_ckpt.lineage.datasets import declared_sinks
+
                 yield from declared_sinks(self.sink, self.hook.known_url, change=change)
 
     def lineage_trims(self) -> bool:
@@ -282,7 +299,7 @@ class CheckpointChangeOperator(CheckpointOperator):
         """The plan that was given, which must be one of this checkpoint."""
         stores = self.stores()
         plan = plan_of(self.plan, self.kind, stores.checkpoint)
-        require_beside(self, self.request, plan)
+        require_beside(self, self.request(), plan)
         return plan, stores.for_plan(plan, self.store)
 
 
@@ -327,6 +344,7 @@ class CheckpointFencingOperator(CheckpointChangeOperator):
         """The plan that ``make`` makes behind a fence, or without one, as its argument says."""
         if not self.fence:
             return make(False)
+        from airflow_provider_ckpt.changes.fence.put_first import plan_behind
 
         def unfenced() -> None:
             raise PlanError(

@@ -8,17 +8,8 @@ from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from airflow_provider_ckpt.change.new_place.find_written import find_own_begun, find_own_done
-from airflow_provider_ckpt.change.open_sinks import Sinks, open_sinks
-from airflow_provider_ckpt.change.plan.acceptance import require_newer
-from airflow_provider_ckpt.change.plan.kinds import Kind
-from airflow_provider_ckpt.change.plan.plan import Plan
-from airflow_provider_ckpt.change.record.find_done import receipt_of
-from airflow_provider_ckpt.change.record.journal import Record
-from airflow_provider_ckpt.change.record.receipt import Receipt
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.hooks.checkpoint import airflow_errors, require_flags
-from airflow_provider_ckpt.lineage.datasets import Named, declared_sinks
 from airflow_provider_ckpt.operators.base import (
     CheckpointOperator,
     digest_of,
@@ -32,11 +23,16 @@ from airflow_provider_ckpt.operators.base import (
 )
 from airflow_provider_ckpt.operators.changes.asked import require_beside
 from airflow_provider_ckpt.query.sink import parse_sink
-from airflow_provider_ckpt.report.tables import plan_tables
-from airflow_provider_ckpt.storage.store import Store
 
 if TYPE_CHECKING:
+    from airflow_provider_ckpt.change.open_sinks import Sinks
+    from airflow_provider_ckpt.change.plan.kinds import Kind
+    from airflow_provider_ckpt.change.plan.plan import Plan
+    from airflow_provider_ckpt.change.record.journal import Record
+    from airflow_provider_ckpt.change.record.receipt import Receipt
     from airflow_provider_ckpt.documents.tasks import ChangeResultDocument
+    from airflow_provider_ckpt.lineage.datasets import Named
+    from airflow_provider_ckpt.storage.store import Store
 
 
 class CheckpointNewPlaceOperator(CheckpointOperator):
@@ -60,8 +56,6 @@ class CheckpointNewPlaceOperator(CheckpointOperator):
 
     #: What its plans are for.
     kind: ClassVar[Kind]
-    #: What it asks for: its arguments are called as the fields.
-    request: ClassVar[type]
     #: Who makes the change, once the task runs.
     by: str = ""
     template_fields: Sequence[str] = (
@@ -114,6 +108,9 @@ class CheckpointNewPlaceOperator(CheckpointOperator):
                 return self._already_done(context, done)
 
     def _write(self, context: Any, target: Store) -> ChangeResultDocument:
+        from airflow_provider_ckpt.change.new_place.find_written import find_own_begun
+        from airflow_provider_ckpt.change.plan.acceptance import require_newer
+
         plan, sinks = self._shown(target, find_own_begun(target, self.kind, self.by, self.asked))
         self.remember(result_of(plan, None))
         require_newer(self.approved_at, plan, is_wanted=self._wants_approval)
@@ -121,9 +118,12 @@ class CheckpointNewPlaceOperator(CheckpointOperator):
 
     def _shown(self, target: Store, begun: Record | None) -> tuple[Plan, Sinks]:
         """The plan as the log knows it, and its sinks; ``begun`` is what this task has begun to write."""
+        from airflow_provider_ckpt.change.open_sinks import open_sinks
+        from airflow_provider_ckpt.report.tables import plan_tables
+
         given = plan_of(self.plan, self.kind, target) if self.plan else None
         if given is not None:
-            require_beside(self, self.request, given, ("backup_root",))
+            require_beside(self, self.request(), given, ("backup_root",))
         sinks = open_sinks(
             given.declared_sinks if given else tuple(map(parse_sink, texts_of("sinks", self.sinks))), self.store
         )
@@ -132,9 +132,13 @@ class CheckpointNewPlaceOperator(CheckpointOperator):
         return plan, sinks
 
     def _done(self, target: Store) -> Record | None:
+        from airflow_provider_ckpt.change.new_place.find_written import find_own_done
+
         return find_own_done(target, self.kind, self.by, self.asked)
 
     def _already_done(self, context: Any, done: Record) -> ChangeResultDocument:
+        from airflow_provider_ckpt.change.record.find_done import receipt_of
+
         self.log.info("The %s %s was carried out already. Nothing was done.", done.plan.called, done.plan.plan_id)
         return self.tell(context, result_of(done.plan, receipt_of(done)))
 
@@ -160,10 +164,17 @@ class CheckpointNewPlaceOperator(CheckpointOperator):
 
     def lineage_sinks(self) -> Iterator[Named]:
         """The sinks that were declared; none where the task itself says what is wrong with them."""
+        from airflow_provider_ckpt.lineage.datasets import declared_sinks
+
         with suppress(CheckpointError):
             yield from declared_sinks(texts_of("sinks", self.sinks), self.hook.known_url)
 
     # --- what differs ----------------------------------------------------------------------------------------------
+
+    @classmethod
+    @abstractmethod
+    def request(cls) -> type:
+        """What it asks for: its arguments are called as the fields."""
 
     @abstractmethod
     def planned(self, target: Store, sinks: Sinks, begun: Plan | None) -> Plan:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from airflow_provider_ckpt.changes.repair.make import RepairRequest
 from airflow_provider_ckpt.operators.changes.in_place import CheckpointChangeOperator
+
+if TYPE_CHECKING:
+    from airflow_provider_ckpt.change.make_plan import Planner
 
 
 class CheckpointRepairOperator(CheckpointChangeOperator):
@@ -22,9 +24,15 @@ class CheckpointRepairOperator(CheckpointChangeOperator):
     :param compact_interval: The query's value of ``spark.sql.streaming.fileSink.log.compactInterval``; by default 10.
     """
 
-    request = RepairRequest
     does = "repair"
     has_done = "The log of the file sink was completed of"
+
+    @classmethod
+    def request(cls) -> type[Planner]:
+        """What it asks for."""
+        from airflow_provider_ckpt.changes.repair.make import RepairRequest
+
+        return RepairRequest
 
     def __init__(
         self,

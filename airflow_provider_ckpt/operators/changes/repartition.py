@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from airflow_provider_ckpt.change.places import Stores
-from airflow_provider_ckpt.changes.repartition.make import RepartitionRequest
 from airflow_provider_ckpt.operators.base import plain, texts_by_text
 from airflow_provider_ckpt.operators.changes.in_place import CheckpointChangeOperator
+
+if TYPE_CHECKING:
+    from airflow_provider_ckpt.change.make_plan import Planner
+    from airflow_provider_ckpt.change.places import Stores
 
 
 class CheckpointRepartitionOperator(CheckpointChangeOperator):
@@ -23,9 +25,15 @@ class CheckpointRepartitionOperator(CheckpointChangeOperator):
         the state are taken from the checkpoint.
     """
 
-    request = RepartitionRequest
     does = "repartition"
     has_done = "The state was given another number of partitions of"
+
+    @classmethod
+    def request(cls) -> type[Planner]:
+        """What it asks for."""
+        from airflow_provider_ckpt.changes.repartition.make import RepartitionRequest
+
+        return RepartitionRequest
 
     def __init__(
         self, *, partitions: int | str | None = None, confs: Mapping[str, str] | str | None = None, **kwargs: Any
@@ -36,5 +44,7 @@ class CheckpointRepartitionOperator(CheckpointChangeOperator):
 
     def stores(self) -> Stores:
         """Where, and with what Spark reaches it."""
+        from airflow_provider_ckpt.change.places import Stores
+
         confs = texts_by_text("confs", plain("confs", self.confs))
         return Stores.of(self.checkpoint, self.store, undo=self.undo_root, spark_confs=confs)

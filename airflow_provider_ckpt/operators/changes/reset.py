@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from airflow_provider_ckpt.change.plan.kinds import command_of
-from airflow_provider_ckpt.changes.reset.make import ResetRequest
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.hooks.kafka import kafka_config
 from airflow_provider_ckpt.operators.base import texts_of
@@ -16,8 +14,9 @@ from airflow_provider_ckpt.operators.changes.asked import (
     read_source,
 )
 from airflow_provider_ckpt.operators.changes.in_place import CheckpointFencingOperator
-from airflow_provider_ckpt.sources.kafka.strategies import parse_scope
-from airflow_provider_ckpt.sources.open_end import Access
+
+if TYPE_CHECKING:
+    from airflow_provider_ckpt.change.make_plan import Planner
 
 
 class CheckpointResetOffsetsOperator(CheckpointFencingOperator):
@@ -49,9 +48,15 @@ class CheckpointResetOffsetsOperator(CheckpointFencingOperator):
     :param state_will_see_rows_again: True states that the state of the query may count again what is read again.
     """
 
-    request = ResetRequest
-    does = command_of("reset")
+    does = "reset-offsets"
     has_done = "The offsets were reset of"
+
+    @classmethod
+    def request(cls) -> type[Planner]:
+        """What it asks for."""
+        from airflow_provider_ckpt.changes.reset.make import ResetRequest
+
+        return ResetRequest
 
     def __init__(
         self,
@@ -96,6 +101,8 @@ class CheckpointResetOffsetsOperator(CheckpointFencingOperator):
 
     def lineage_sources(self) -> Any:
         """The sources of the query, for its lineage."""
+        from airflow_provider_ckpt.sources.kafka.strategies import parse_scope
+
         try:
             source = read_source("source", self.source)
             topics = ",".join(parse_scope(texts_of("topics", self.topics)).topics or source.topics)
@@ -105,5 +112,7 @@ class CheckpointResetOffsetsOperator(CheckpointFencingOperator):
 
     def wanted(self) -> Any:
         """The request, with where it goes to. Raises CheckpointError."""
+        from airflow_provider_ckpt.sources.open_end import Access
+
         access = Access(self.store, self.store(self.checkpoint), kafka_config(self.kafka_conn_id))
         return replace(super().wanted().aimed(access), asks_anew=self.asks_anew)

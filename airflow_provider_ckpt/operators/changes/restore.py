@@ -4,24 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from airflow_provider_ckpt.backup.catalog import find_backup
-from airflow_provider_ckpt.backup.relocation import PathRule
-from airflow_provider_ckpt.change.open_sinks import Sinks
 from airflow_provider_ckpt.change.option import WAIT_S
-from airflow_provider_ckpt.change.plan.kinds import Kind
-from airflow_provider_ckpt.change.plan.plan import Plan
-from airflow_provider_ckpt.change.record.receipt import Receipt
-from airflow_provider_ckpt.changes.restore.make import RestoreRequest, fork_id, make_restore
-from airflow_provider_ckpt.changes.restore.put_origin_fence import behind_fence_of_origin
-from airflow_provider_ckpt.changes.restore.restore import restore
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.hooks.checkpoint import duration_ms_of, require_flags
-from airflow_provider_ckpt.lineage.datasets import Named, backup
 from airflow_provider_ckpt.operators.base import texts_by_text
 from airflow_provider_ckpt.operators.changes.new_place import CheckpointNewPlaceOperator
-from airflow_provider_ckpt.storage.store import Store
+
+if TYPE_CHECKING:
+    from airflow_provider_ckpt.change.open_sinks import Sinks
+    from airflow_provider_ckpt.change.plan.kinds import Kind
+    from airflow_provider_ckpt.change.plan.plan import Plan
+    from airflow_provider_ckpt.change.record.receipt import Receipt
+    from airflow_provider_ckpt.lineage.datasets import Named
+    from airflow_provider_ckpt.storage.store import Store
 
 
 class CheckpointRestoreOperator(CheckpointNewPlaceOperator):
@@ -45,7 +42,6 @@ class CheckpointRestoreOperator(CheckpointNewPlaceOperator):
     """
 
     kind: ClassVar[Kind] = "restore"
-    request = RestoreRequest
     does = "restore"
     has_done = "A backup was restored to"
     template_fields: Sequence[str] = (
@@ -57,6 +53,13 @@ class CheckpointRestoreOperator(CheckpointNewPlaceOperator):
         "sinks",
         "trigger",
     )
+
+    @classmethod
+    def request(cls) -> type:
+        """What it asks for."""
+        from airflow_provider_ckpt.changes.restore.make import RestoreRequest
+
+        return RestoreRequest
 
     def __init__(
         self,
@@ -94,6 +97,10 @@ class CheckpointRestoreOperator(CheckpointNewPlaceOperator):
 
     def planned(self, target: Store, sinks: Sinks, begun: Plan | None) -> Plan:
         """A plan made now, of the backup that this task has begun to restore, if there is one."""
+        from airflow_provider_ckpt.backup.catalog import find_backup
+        from airflow_provider_ckpt.backup.relocation import PathRule
+        from airflow_provider_ckpt.changes.restore.make import fork_id, make_restore
+
         root = self.store(self.backup_root)
         chosen = find_backup(root, (begun.backup_id if begun else None) or self.backup_id, self.query_id or None)
         new_id = fork_id(chosen, target) if self.new_query_id else None
@@ -102,6 +109,9 @@ class CheckpointRestoreOperator(CheckpointNewPlaceOperator):
 
     def written(self, plan: Plan, target: Store, sinks: Sinks) -> Receipt:
         """Restore, behind a fence of the origin where one is asked for."""
+        from airflow_provider_ckpt.changes.restore.put_origin_fence import behind_fence_of_origin
+        from airflow_provider_ckpt.changes.restore.restore import restore
+
         root = self.store(self.backup_root)
         if not self.fence:
             return restore(plan, root, target, sinks=sinks, **self.how)
@@ -111,6 +121,8 @@ class CheckpointRestoreOperator(CheckpointNewPlaceOperator):
 
     def lineage_inputs(self, told: Mapping[str, Any]) -> Iterator[Named]:
         """The backups, and the sinks that were declared. Which backup it is, `latest` does not say."""
+        from airflow_provider_ckpt.lineage.datasets import backup
+
         if (root := self.hook.known_url(self.backup_root)) is not None:
             yield backup(root, backup_id="" if self.backup_id == "latest" else str(self.backup_id))
         yield from self.lineage_sinks()

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from airflow_provider_ckpt.changes.rollback.make import RollbackRequest
 from airflow_provider_ckpt.operators.changes.in_place import (
     CheckpointFencingOperator,
     CheckpointTrimmingOperator,
 )
+
+if TYPE_CHECKING:
+    from airflow_provider_ckpt.change.make_plan import Planner
 
 
 class CheckpointRollbackOperator(CheckpointTrimmingOperator, CheckpointFencingOperator):
@@ -34,9 +36,15 @@ class CheckpointRollbackOperator(CheckpointTrimmingOperator, CheckpointFencingOp
     :param backup_root: Where to search for an older batch when the checkpoint holds none any more.
     """
 
-    request = RollbackRequest
     does = "rollback"
     has_done = "A rollback was carried out of"
+
+    @classmethod
+    def request(cls) -> type[Planner]:
+        """What it asks for."""
+        from airflow_provider_ckpt.changes.rollback.make import RollbackRequest
+
+        return RollbackRequest
 
     def __init__(
         self,

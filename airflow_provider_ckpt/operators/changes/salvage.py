@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from airflow_provider_ckpt.changes.salvage.make import SalvageRequest
 from airflow_provider_ckpt.operators.changes.in_place import CheckpointTrimmingOperator
+
+if TYPE_CHECKING:
+    from airflow_provider_ckpt.change.make_plan import Planner
 
 
 class CheckpointSalvageOperator(CheckpointTrimmingOperator):
@@ -18,9 +20,15 @@ class CheckpointSalvageOperator(CheckpointTrimmingOperator):
     :param trigger: The trigger of the query as a deploy file says it.
     """
 
-    request = SalvageRequest
     does = "salvage"
     has_done = "A salvage was carried out of"
+
+    @classmethod
+    def request(cls) -> type[Planner]:
+        """What it asks for."""
+        from airflow_provider_ckpt.changes.salvage.make import SalvageRequest
+
+        return SalvageRequest
 
     def __init__(self, *, backup_root: str | None = None, trigger: str | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from airflow_provider_ckpt.change.open_sinks import Sinks
-from airflow_provider_ckpt.change.plan.kinds import Kind
-from airflow_provider_ckpt.change.plan.plan import Plan
-from airflow_provider_ckpt.change.record.receipt import Receipt
-from airflow_provider_ckpt.changes.rollback.goal import ToTimestamp
-from airflow_provider_ckpt.changes.rollback.resolve import resolve
-from airflow_provider_ckpt.changes.seed.make import Given, SeedRequest, make_seed, parse_positions, positions_of
-from airflow_provider_ckpt.changes.seed.write import write_seed
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.errors import CheckpointError
-from airflow_provider_ckpt.lineage.datasets import Named, checkpoint, declared_sources
 from airflow_provider_ckpt.operators.base import is_nothing, plain
 from airflow_provider_ckpt.operators.changes.asked import read_field, read_sources
 from airflow_provider_ckpt.operators.changes.new_place import CheckpointNewPlaceOperator
-from airflow_provider_ckpt.query.source import known_types
-from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.times import parse_time_ms
+
+if TYPE_CHECKING:
+    from airflow_provider_ckpt.change.open_sinks import Sinks
+    from airflow_provider_ckpt.change.plan.kinds import Kind
+    from airflow_provider_ckpt.change.plan.plan import Plan
+    from airflow_provider_ckpt.change.record.receipt import Receipt
+    from airflow_provider_ckpt.changes.seed.make import Given
+    from airflow_provider_ckpt.lineage.datasets import Named
+    from airflow_provider_ckpt.storage.store import Store
 
 
 class CheckpointSeedOperator(CheckpointNewPlaceOperator):
@@ -42,7 +40,6 @@ class CheckpointSeedOperator(CheckpointNewPlaceOperator):
     """
 
     kind: ClassVar[Kind] = "seed"
-    request = SeedRequest
     does = "seed"
     has_done = "A new checkpoint was made at"
     template_fields: Sequence[str] = (
@@ -55,6 +52,13 @@ class CheckpointSeedOperator(CheckpointNewPlaceOperator):
         "sources",
         "after_batch",
     )
+
+    @classmethod
+    def request(cls) -> type:
+        """What it asks for."""
+        from airflow_provider_ckpt.changes.seed.make import SeedRequest
+
+        return SeedRequest
 
     def __init__(
         self,
@@ -77,6 +81,9 @@ class CheckpointSeedOperator(CheckpointNewPlaceOperator):
 
     def planned(self, target: Store, sinks: Sinks, begun: Plan | None) -> Plan:
         """The plan that this task has begun, or one made now."""
+        from airflow_provider_ckpt.changes.seed.make import make_seed
+        from airflow_provider_ckpt.query.source import known_types
+
         if begun is not None:
             return begun
         return make_seed(
@@ -89,10 +96,14 @@ class CheckpointSeedOperator(CheckpointNewPlaceOperator):
 
     def written(self, plan: Plan, target: Store, sinks: Sinks) -> Receipt:
         """Write the files of the new checkpoint."""
+        from airflow_provider_ckpt.changes.seed.write import write_seed
+
         return write_seed(plan, target, sinks=sinks, **self.how)
 
     def lineage_inputs(self, told: Mapping[str, Any]) -> Iterator[Named]:
         """The checkpoint whose positions it gets, and what was declared of the query."""
+        from airflow_provider_ckpt.lineage.datasets import checkpoint, declared_sources
+
         origin = self.hook.known_url(self.origin) if self.origin else None
         if origin is not None:
             yield checkpoint(origin, batch_id=None, change="")
@@ -101,6 +112,10 @@ class CheckpointSeedOperator(CheckpointNewPlaceOperator):
 
     def _positions(self) -> Given:
         """The positions. Raises CheckpointError."""
+        from airflow_provider_ckpt.changes.rollback.goal import ToTimestamp
+        from airflow_provider_ckpt.changes.rollback.resolve import resolve
+        from airflow_provider_ckpt.changes.seed.make import parse_positions, positions_of
+
         batch, has_offsets = self._number("batch"), not is_nothing(self.offsets)
         if bool(self.origin) == has_offsets:
             raise CheckpointError("give the positions: exactly one of origin and offsets; or plan")
@@ -123,5 +138,5 @@ class CheckpointSeedOperator(CheckpointNewPlaceOperator):
         return positions_of(origin, resolve(origin, ToTimestamp(at_ms)))
 
     def _number(self, name: str) -> int | None:
-        number: int | None = read_field(SeedRequest, name, getattr(self, name))
+        number: int | None = read_field(self.request(), name, getattr(self, name))
         return number

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from airflow_provider_ckpt.changes.sources.make import SourcesRequest
 from airflow_provider_ckpt.operators.changes.in_place import CheckpointFencingOperator
+
+if TYPE_CHECKING:
+    from airflow_provider_ckpt.change.make_plan import Planner
 
 
 class CheckpointSourcesOperator(CheckpointFencingOperator):
@@ -24,9 +26,15 @@ class CheckpointSourcesOperator(CheckpointFencingOperator):
     :param trigger: The trigger of the query as a deploy file says it.
     """
 
-    request = SourcesRequest
     does = "sources"
     has_done = "The sources were changed of"
+
+    @classmethod
+    def request(cls) -> type[Planner]:
+        """What it asks for."""
+        from airflow_provider_ckpt.changes.sources.make import SourcesRequest
+
+        return SourcesRequest
 
     def __init__(
         self,

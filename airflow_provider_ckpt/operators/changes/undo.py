@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from airflow_provider_ckpt.change.places import Stores
-from airflow_provider_ckpt.change.record.find_done import find_undo_of
-from airflow_provider_ckpt.change.record.journal import Record
-from airflow_provider_ckpt.change.undo.make import UndoRequest
 from airflow_provider_ckpt.operators.base import text_of
 from airflow_provider_ckpt.operators.changes.in_place import CheckpointChangeOperator
+
+if TYPE_CHECKING:
+    from airflow_provider_ckpt.change.make_plan import Planner
+    from airflow_provider_ckpt.change.places import Stores
+    from airflow_provider_ckpt.change.record.journal import Record
 
 
 class CheckpointUndoOperator(CheckpointChangeOperator):
@@ -27,9 +28,15 @@ class CheckpointUndoOperator(CheckpointChangeOperator):
         in the directory of this one: one location or several.
     """
 
-    request = UndoRequest
     does = "undo"
     has_done = "A change was undone of"
+
+    @classmethod
+    def request(cls) -> type[Planner]:
+        """What it asks for."""
+        from airflow_provider_ckpt.change.undo.make import UndoRequest
+
+        return UndoRequest
 
     def __init__(
         self,
@@ -46,5 +53,7 @@ class CheckpointUndoOperator(CheckpointChangeOperator):
 
     def done(self, stores: Stores, by: str) -> Record | None:
         """The undo that this task has carried out before, or whoever has undone what it names."""
+        from airflow_provider_ckpt.change.record.find_done import find_undo_of
+
         wanted = text_of(self.undoes)
         return (find_undo_of(wanted, stores) if wanted else None) or super().done(stores, by)

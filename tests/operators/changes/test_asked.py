@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
@@ -13,9 +14,9 @@ from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.changes.reset.make import ResetRequest
 from airflow_provider_ckpt.changes.rollback.make import RollbackRequest
 from airflow_provider_ckpt.errors import CheckpointError
+from airflow_provider_ckpt.operators import checkpoint as operators
 from airflow_provider_ckpt.operators.changes.asked import (
     asked_of,
-    rendered_fields,
     require_beside,
     require_request_flags,
 )
@@ -68,10 +69,13 @@ def test_a_flag_is_held_where_nothing_is_planned():
         require_request_flags(SimpleNamespace(**NOTHING | FLAGS | {"to_earliest": "soon"}), ResetRequest)
 
 
-def test_templates_render_what_says_what_to_do():
-    fields = rendered_fields(ResetRequest, ("checkpoint", "sink"))
-    assert fields[:2] == ("checkpoint", "sink") and len(fields) == len({*fields})
-    assert {*fields_of(ResetRequest)} - {*fields} == {"fence", "wait_for_batch"}
+@pytest.mark.parametrize("name", [name for name in operators.__all__ if hasattr(getattr(operators, name), "request")])
+def test_templates_render_what_says_what_to_do(name):
+    kind = getattr(operators, name)
+    asked = {*fields_of(kind.request())} - {"fence", "wait_for_batch", "new_query_id"}
+    of_base = {*inspect.getattr_static(kind.__mro__[1], "template_fields")}
+    assert len(kind.template_fields) == len({*kind.template_fields})
+    assert {*kind.template_fields} - of_base <= asked <= {*kind.template_fields}
 
 
 PLAN = Plan(

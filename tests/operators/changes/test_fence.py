@@ -98,7 +98,7 @@ def test_a_change_behind_a_fence_needs_no_word_and_keeps_the_query_out(home, cha
         arguments.pop(name)
     done = change.kind(task_id="t", **arguments).execute({"ti": TASK})
     assert done["receipt"]["status"] == "applied"
-    assert made(home) == [("fence", 3, "applied"), (change.kind.request.kind, 3, "applied")]
+    assert made(home) == [("fence", 3, "applied"), (change.kind.request().kind, 3, "applied")]
 
 
 def test_a_restore_fences_the_checkpoint_that_the_backup_was_taken_from(home):
