@@ -19,6 +19,7 @@ def get_provider_info() -> dict[str, Any]:
         "operators": [_modules(name, "operators")],
         "sensors": [_modules(name, "sensors")],
         "triggers": [_modules(name, "triggers")],
+        "notifications": ["airflow_provider_ckpt.notifications.checkpoint.ExplainNotifier"],
         "connection-types": [
             {
                 "connection-type": "checkpoint",
@@ -41,8 +42,11 @@ def get_provider_info() -> dict[str, Any]:
         ],
         "config": {
             "ckpt": {
-                "description": "The Checkpoints pages: what they show, and what they start.",
-                "options": {name: _option(*said) for name, said in OPTIONS.items()},
+                "description": "The Checkpoints pages: what they show, and what they start. What is explained.",
+                "options": {
+                    **{name: _option(*said) for name, said in OPTIONS.items()},
+                    "explain_failures": {**_option(EXPLAIN_FAILURES, "True"), "type": "boolean", "default": "False"},
+                },
             }
         },
     }
@@ -72,6 +76,12 @@ OPTIONS: dict[str, tuple[str, str]] = {
         "broker:9092, conn=kafka_default",
     ),
 }
+
+
+EXPLAIN_FAILURES = (
+    "Whether failed tasks that run Spark and have a parameter `checkpoint` are explained in their log, as "
+    "ExplainNotifier does it."
+)
 
 
 def _option(description: str, example: str) -> dict[str, Any]:

@@ -20,7 +20,17 @@ from tests.tiers import TESTS
 
 #: Types alone, what needs more than the environment of ``make unit`` has, and what is tested over real storage.
 LEFT_OUT = (
-    *("documents.", "batches.arrow", "operators.", "triggers.", "lineage.", "cli.", "get_provider_info", "hooks.extra"),
+    *(
+        "documents.",
+        "batches.arrow",
+        "operators.",
+        "triggers.",
+        "lineage.",
+        "notifications.",
+        "cli.",
+        "get_provider_info",
+        "hooks.extra",
+    ),
     *("plugin.fleet_table", "plugin.render", "report.openmetrics", "storage.concurrency", "storage.driver_errors"),
     *("storage.opening", "storage.s3", "storage.stored_object"),
 )

@@ -15,6 +15,7 @@ import click
 from airflow_provider_ckpt import errors
 from airflow_provider_ckpt.change.option import WAIT_S
 from airflow_provider_ckpt.cli import cli
+from airflow_provider_ckpt.explain.alert import MOST_CHARS
 from airflow_provider_ckpt.fleet.find import DEPTH, THREADS
 from tests.option_names import names_of
 from tests.package import PACKAGE
@@ -25,17 +26,17 @@ _WIDE = 110
 #: Options that every command has, which are in a table of their own.
 _OF_ALL = {"--storage-option", "--json", "--help"}
 _MADE = re.compile(rf"\n{re.escape(MARK)}\n(?:```text\n(?:(?!```).*\n)*```|(?:\|.*\n)*\|.*)\n")
-_HEADING = re.compile(r"^### (?:ckpt ([a-z-]+).*|(Checkpoint\w+)|(Errors))$", re.MULTILINE)
+_HEADING = re.compile(r"^### (?:ckpt ([a-z-]+).*|(Checkpoint\w+|ExplainNotifier)|(Errors))$", re.MULTILINE)
 #: Constants that are defaults of constructors.
-_CONSTANTS = {"WAIT_S": WAIT_S, "DEPTH": DEPTH, "THREADS": THREADS}
+_CONSTANTS = {"WAIT_S": WAIT_S, "DEPTH": DEPTH, "THREADS": THREADS, "MOST_CHARS": MOST_CHARS}
 #: Rooms whose classes the page has.
-FACES = ("hooks", "operators", "sensors", "triggers")
+FACES = ("hooks", "notifications", "operators", "sensors", "triggers")
 CLASSES = {
     node.name: node
     for room in FACES
     for path in (PACKAGE / room).rglob("*.py")
     for node in ast.parse(path.read_text()).body
-    if isinstance(node, ast.ClassDef) and node.name.startswith("Checkpoint")
+    if isinstance(node, ast.ClassDef) and node.name.startswith(("Checkpoint", "ExplainNotifier"))
 }
 
 

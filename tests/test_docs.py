@@ -139,7 +139,9 @@ SHARED = {"--file", "--storage-option", "--json"}
 #: What the commands that open no location take of that.
 TAKES: dict[str, set[str]] = {"completion": set(), "mcp": {"--storage-option"}}
 OF_COMMANDS = {title.split()[1]: body for title, body in sections("###").items() if title.startswith("ckpt ")}
-OF_CLASSES = {title: body for title, body in sections("###").items() if title.startswith("Checkpoint")}
+OF_CLASSES = {
+    title: body for title, body in sections("###").items() if title.startswith(("Checkpoint", "ExplainNotifier"))
+}
 
 
 def test_what_the_reference_has_from_the_code_is_what_the_code_says():

@@ -10,6 +10,7 @@ NOT_NAMED_FOR_IO = {
     "documents",
     "hooks",
     "lineage",
+    "notifications",
     "operators",
     "plugin",
     "report",

@@ -31,6 +31,7 @@ NEEDS_MORE = (
         "docs",
         "interleavings",
         "lineage",
+        "notifications",
         "operators",
         "oracle",
         "contract",

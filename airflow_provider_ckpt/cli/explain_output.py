@@ -12,6 +12,7 @@ import click
 from airflow_provider_ckpt.cli.render import say
 from airflow_provider_ckpt.explain.explanation import Explained, Explanation, Unknown
 from airflow_provider_ckpt.explain.message_facts import cut, fill
+from airflow_provider_ckpt.explain.page import plain_text
 from airflow_provider_ckpt.report.table import counted
 from airflow_provider_ckpt.storage.opening import other_name
 from airflow_provider_ckpt.visible import visible
@@ -24,10 +25,8 @@ _MOST_UNKNOWN = 5
 #: Facts that are of no use to people here.
 _NOT_SHOWN = frozenset({"location", "query_id", "run_id"})
 _ITEM = re.compile(r"(?:[*-]|\d+\.) ")
-_HEADING = re.compile(r"^#{3,} (.*)$", re.MULTILINE)
 #: A word in a command that nobody has said.
 _TO_FILL_IN = re.compile(r"(?<![\w/])(?:LOCATION|NEW_LOCATION|ROOT|TYPE|VERSION|NUMBER|TIME|N|HOST|\w+:URI)(?!\w)")
-_LINK = re.compile(r"\[([^\]]+)\]\([^)]+\)")
 
 
 def print_explained(explained: Explained, location: str | None) -> None:
@@ -92,10 +91,10 @@ def _headline(item: Explanation) -> str:
 def _print_cause(item: Explanation) -> None:
     click.echo()
     if item.doubt is not None:
-        _paragraph(_plain(f"Not proven: {item.doubt}"))
+        _paragraph(plain_text(f"Not proven: {item.doubt}"))
     else:
         heading = item.cause.heading if item.cause is not None else ""
-        _paragraph(_plain(item.cause_text or "" if item.code else f"{heading or 'Cause'}: {item.cause_text}"))
+        _paragraph(plain_text(item.cause_text or "" if item.code else f"{heading or 'Cause'}: {item.cause_text}"))
     if item.evidence is not None:
         _paragraph(f"Evidence: {item.evidence.sentence}")
         for finding in {(found.code, found.message): found for found in item.evidence.findings}.values():
@@ -146,10 +145,6 @@ def _print_unknown(unknown: tuple[Unknown, ...], location: str | None, *, after:
         )
 
 
-def _plain(text: str) -> str:
-    return _HEADING.sub(r"\1:", _LINK.sub(r"\1", text).replace("**", ""))
-
-
 def _paragraph(text: str, indent: str = "") -> None:
     for line in textwrap.wrap(
         visible(text), _WIDTH, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False
@@ -175,7 +170,7 @@ def _wrapped(markdown: str) -> Iterator[str]:
         if not prose:
             continue
         item: list[str] = []
-        for line in _plain("\n".join(prose)).split("\n"):
+        for line in plain_text("\n".join(prose)).split("\n"):
             if _ITEM.match(line) and item:
                 yield from _item(" ".join(item))
                 item = []

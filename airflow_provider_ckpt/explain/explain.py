@@ -59,7 +59,12 @@ def explain(
     if given is not None:
         items = tuple(replace(item, given=given) for item in explained.explanations)
         explained = replace(explained, explanations=items)
-    if store is None or not explained.explanations:
+    return explained if store is None else ask_checkpoint(explained, store, ask)
+
+
+def ask_checkpoint(explained: Explained, store: Store, ask: Ask | None = None) -> Explained:
+    """What a checkpoint says about explanations of a text; raises as :func:`explain`."""
+    if not explained.explanations:
         return explained
     told = [{**item.facts, "location": store.location} for item in explained.explanations]
     found = [replace(item, facts=facts) for item, facts in zip(explained.explanations, told, strict=True)]

@@ -15,6 +15,8 @@ import yaml
 _FRONT = re.compile(r"---\n(.*?\n)---\n(.*)", re.DOTALL)
 _SECTION = re.compile(r"^## ([^\n]+)\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 _SUBSECTION = re.compile(r"^### ([^\n]+)\n(.*?)(?=^### |\Z)", re.MULTILINE | re.DOTALL)
+_HEADING = re.compile(r"^#{3,} (.*)$", re.MULTILINE)
+_LINK = re.compile(r"\[([^\]]+)\]\([^)]+\)")
 #: Written in C where there is a library.
 LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 #: Sections that every page has, in this order.
@@ -204,3 +206,8 @@ def _paragraph(text: str) -> str:
 
 def _texts(front: Mapping[str, Any], key: str) -> tuple[str, ...]:
     return tuple(str(item) for item in front.get(key) or ())
+
+
+def plain_text(markdown: str) -> str:
+    """Markdown for people who read it as it is: without links, bold text and marks of headings."""
+    return _HEADING.sub(r"\1:", _LINK.sub(r"\1", markdown).replace("**", ""))

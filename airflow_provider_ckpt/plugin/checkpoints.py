@@ -6,7 +6,7 @@ import logging
 from functools import cache
 from typing import Any
 
-from airflow.providers.common.compat.sdk import AirflowPlugin
+from airflow.providers.common.compat.sdk import AirflowPlugin, conf
 
 from airflow_provider_ckpt.hooks.links import MOUNT, ROUTE
 
@@ -38,6 +38,19 @@ class CheckpointsPlugin(AirflowPlugin):
         """The app; Airflow asks for it in its API server alone."""
         app = _app()
         return [] if app is None else [{"app": app, "url_prefix": MOUNT, "name": "Checkpoints"}]
+
+    @property
+    def listeners(self) -> list[Any]:
+        """What explains failed tasks, where the configuration wants it."""
+        try:
+            if not conf.getboolean("ckpt", "explain_failures", fallback=False):
+                return []
+        except Exception as error:  # of Airflow's configuration, whose place differs between its versions
+            log.warning("No failed task is explained: %s", error)
+            return []
+        from airflow_provider_ckpt.plugin import explain_failures
+
+        return [explain_failures]
 
     @property
     def external_views(self) -> list[dict[str, Any]]:

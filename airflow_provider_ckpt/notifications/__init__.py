@@ -1,0 +1,1 @@
+"""Airflow's notifiers: what they say when a task has failed."""
