@@ -132,6 +132,7 @@ SPLITS = {
     "checkpoint/find_inputs.py": "the scheme of a path of Spark's",
     "cli/absolute_words.py": "a word of a command line",
     "cli/options.py": "KEY=VALUE",
+    "cli/find_query_file.py": "a word of a command line",
     "cli/query_names.py": "a word of a command line",
     "cli/changes/plan_files.py": "a word of a command line",
     "sources/kafka/strategies.py": "a topic and its partitions",

@@ -37,6 +37,7 @@ from airflow_provider_ckpt.cli.options import (
     shared,
     user_and_host,
 )
+from airflow_provider_ckpt.cli.query_names import require_declared, with_declarations
 from airflow_provider_ckpt.cli.render import print_error, print_json, print_tables, progress_bar, say
 from airflow_provider_ckpt.cli.streams import has_done
 from airflow_provider_ckpt.clock import now_ms
@@ -280,6 +281,7 @@ def restore(
     if plan_file:
         plan = read_plan(plan_file, "restore")
         require_own_place(plan, Stores(target))
+        require_declared(plan)
         opened = open_sinks(plan.declared_sinks, opening(storage_options))
     else:
         opened = open_sinks(asked.sinks, opening(storage_options))
@@ -288,6 +290,7 @@ def restore(
         rules, trigger = asked.rewrite_paths, asked.trigger
         plan = make_restore(source, found, target, new_id, path_rules=rules, sinks=opened, trigger=trigger)
     if plan_out:
+        plan = with_declarations(plan)
         write_plan(plan_out, plan, (source, target, *(store for _, store in opened)))
     receipt = None
     if execute:

@@ -6,7 +6,6 @@ What the file declares becomes options of the command, unless they are given: an
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,20 +16,16 @@ from typing import TYPE_CHECKING
 import click
 
 from airflow_provider_ckpt.cli.absolute_words import ARGUMENTS, absolute_location
-from airflow_provider_ckpt.errors import CheckpointError, StalePlanError
+from airflow_provider_ckpt.cli.find_query_file import OPTION, file_of
+from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.query.declared import DECLARED, texts_declared
-from airflow_provider_ckpt.query.sink import parse_sink
 from airflow_provider_ckpt.query.spark_version import conf_text
 
 if TYPE_CHECKING:
+    from airflow_provider_ckpt.change.plan.plan import Plan
     from airflow_provider_ckpt.query.deploy import DeploySpec
     from airflow_provider_ckpt.query.query_file import Query, QueryFile
 
-#: Name of the file, by which it is found in a directory or in the nearest one above it.
-QUERY_FILE = "ckpt.yaml"
-#: The environment variable that names the file.
-CKPT_FILE = "CKPT_FILE"
-OPTION = "--file"
 #: Where the query of the command that runs is kept, in the ``meta`` of its context.
 META = "airflow_provider_ckpt.query"
 
@@ -43,11 +38,13 @@ class Named:
         file: The query file.
         query: The query.
         origins: Where the file declares what the command has not been given, by option.
+        given: Keys of the file in whose place an option was given.
     """
 
     file: QueryFile
     query: Query
     origins: Mapping[str, str]
+    given: frozenset[str] = frozenset()
 
 
 #: What the file says for an option, by its name in DECLARED.
@@ -96,12 +93,13 @@ def with_query(command: click.Command, words: Sequence[str], context: click.Cont
     Raises:
         click.UsageError: The query file cannot be read, or the query has no such place.
     """
-    place, words = _file_of(words)
+    name, (place, words) = command.name or "", file_of(words)
     operands, given = _operands(command, words)
-    file = _read(place) if place and operands else None
+    is_needed = any(_is_no_place(name, words[at]) for at in operands)
+    file = place.read(is_needed=is_needed) if place is not None and operands else None
     if file is None:
         return list(words)
-    found, name = list(words), command.name or ""
+    found = list(words)
     queries = {at: file.find(words[at]) or file.find(absolute_location(words[at])) for at in operands}
     for at, query in queries.items():
         if query is not None:
@@ -121,7 +119,9 @@ def with_query(command: click.Command, words: Sequence[str], context: click.Cont
         if said and (known[option].multiple or len(said) == 1):
             origins[option] = file.origin(query, DECLARED[argument].key) or file.place
             declared += [word for value in said for word in (option, value)]
-    context.meta[META] = Named(file, query, origins)
+    options = {**_OPTIONS, **_OF_COMMANDS.get(name, {})}
+    instead = {DECLARED[argument].key for option, argument in options.items() if option in given - {"--kafka-config"}}
+    context.meta[META] = Named(file, query, origins, frozenset(instead))
     return [*declared, *_storage_options(file, words), *found]  # in front, because behind -- nothing is an option
 
 
@@ -157,24 +157,23 @@ def origins_of(context: click.Context) -> Mapping[str, str]:
     return {} if named is None else named.origins
 
 
-def require_same_declared(sink: str, location: str) -> None:
-    """Raise StalePlanError for the plan of a file that was made for another sink than the query file declares now.
-
-    Args:
-        sink: The sink of the plan; empty when none was declared.
-        location: The checkpoint.
-    """
+def require_declared(plan: Plan) -> None:
+    """Raise StalePlanError for the plan of a file that was made when the query file declared something else."""
     named: Named | None = click.get_current_context().meta.get(META)
-    if named is None or named.query.deploy.sink is None:
-        return
-    declared = named.query.deploy.sink
-    if declared.name != parse_sink(sink or "unknown").name:
-        origin = named.file.origin(named.query, "sink")
-        raise StalePlanError(
-            f"the plan was made for the sink {sink or 'unknown'}, and {origin} declares {declared.name} now.",
-            location=location,
-            hint="Nothing was done. Make the plan anew.",
-        )
+    if named is not None:
+        from airflow_provider_ckpt.change.plan.declared import require_same_declared  # of changes alone
+
+        require_same_declared(plan, named.file, named.query)
+
+
+def with_declarations(plan: Plan) -> Plan:
+    """A new plan with what the query file declares of the query that the command names; the same without one."""
+    named: Named | None = click.get_current_context().meta.get(META)
+    if named is None or plan.completes:
+        return plan
+    from airflow_provider_ckpt.change.plan.declared import with_declared  # of changes alone
+
+    return with_declared(plan, named.query, named.given)
 
 
 def _with_location(words: Sequence[str], option: str | None, file: QueryFile) -> list[str]:
@@ -187,27 +186,6 @@ def _with_location(words: Sequence[str], option: str | None, file: QueryFile) ->
         elif at and option is not None and words[at - 1] == option and word in file.queries:
             found[at] = file.queries[word].checkpoint
     return found
-
-
-def _file_of(words: Sequence[str]) -> tuple[str | None, list[str]]:
-    """The query file that counts, and the words without the option that names it."""
-    rest, place = list[str](), None
-    words = list(words)
-    while words:
-        word = words.pop(0)
-        name, equals, value = word.partition("=")
-        if name == OPTION:
-            place = value if equals else (words.pop(0) if words else "")
-            if not place:
-                raise click.UsageError(f"{OPTION} needs a value: the query file")
-        else:
-            rest.append(word)
-    return place or os.environ.get(CKPT_FILE) or _found_upwards(Path.cwd()), rest
-
-
-def _found_upwards(directory: Path) -> str | None:
-    files = (each / QUERY_FILE for each in (directory, *directory.parents))
-    return next((str(file) for file in files if file.is_file()), None)
 
 
 def named_words(words: Sequence[str], context: click.Context) -> list[str]:
@@ -228,15 +206,6 @@ def _unknown(word: str, file: QueryFile) -> str:
     near = get_close_matches(word, file.queries, 1)
     known = f"did you mean {near[0]}?" if near else f"its queries are {', '.join(sorted(file.queries)[:20]) or 'none'}"
     return f"{word} is no query of {file.place}, and nothing is there; {known}"
-
-
-def _read(place: str) -> QueryFile:
-    from airflow_provider_ckpt.fleet.read_query_file import read_query_file  # a room that a location does not need
-
-    try:
-        return read_query_file(absolute_location(place))
-    except (CheckpointError, ValueError) as error:
-        raise click.UsageError(str(error)) from None
 
 
 def _operands(command: click.Command, words: Sequence[str]) -> tuple[list[int], set[str]]:

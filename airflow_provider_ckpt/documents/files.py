@@ -27,6 +27,7 @@ class PlanFields(PlannedFields):
     verdicts: Annotated[list[StoredEffectFields], "sink effect of each sink"]
     trigger: NotRequired[Annotated[str, "trigger of the query, such as `realTime`; absent when it was not declared"]]
     asked: NotRequired[Annotated[str, "digest of what was asked for; of a reset, absent in earlier versions"]]
+    declared: NotRequired[Annotated[str, "what the query file declared, JSON by key; absent when no file was read"]]
 
 
 class PlanFileDocument(Document):

@@ -75,12 +75,77 @@ def test_a_plan_of_another_declaration_is_stale_and_says_the_difference(declared
     plan = declared.file.parent / "plan.json"
     assert ckpt(capsys, "rollback", "orders", "--to-batch", 6, "--plan-out", plan)[0] == 0
     assert ckpt(capsys, "rollback", "orders", "--plan", plan)[0] == 0
-    declared("sink: console")
+    declared("sink: console\n    trigger: availableNow")
     code, error = ckpt(capsys, "rollback", "orders", "--plan", plan)
     assert (code, error["error"]["code"]) == (4, "STALE_PLAN")
     assert error["error"]["message"] == (
-        f"the plan was made for the sink kafka, and {declared.file} line 7 declares console now."
+        f"the query file has changed since the plan was made: sink was kafka, and {declared.file} line 7 says console; "
+        f"trigger was nothing, and {declared.file} line 8 says availableNow."
     )
+
+
+def test_what_an_option_said_in_place_of_the_file_makes_no_plan_stale(declared, capsys):
+    plan = declared.file.parent / "plan.json"
+    ckpt(capsys, "rollback", "orders", "--to-batch", 6, "--sink", "noop", "--plan-out", plan)
+    declared("sink: console")
+    assert ckpt(capsys, "rollback", "orders", "--plan", plan)[0] == 0
+    declared("sink: console\n    classes: [a.B]")
+    assert ckpt(capsys, "rollback", "orders", "--plan", plan)[0] == 4
+
+
+def test_a_plan_of_no_file_says_nothing_of_one_and_its_sink_is_compared(declared, capsys):
+    plan = declared.file.parent / "plan.json"
+    words = ("rollback", declared.checkpoint, "--to-batch", 6)
+    ckpt(
+        capsys,
+        *words,
+        "--sink",
+        "kafka",
+        "--file",
+        "none",
+        "--undo-to",
+        declared.file.parent / "undo",
+        "--plan-out",
+        plan,
+    )
+    assert "declared" not in json.loads(plan.read_text())["plan"]
+    assert ckpt(capsys, "rollback", "orders", "--plan", plan)[0] == 0
+    declared("sink: console")
+    code, error = ckpt(capsys, "rollback", "orders", "--plan", plan)
+    assert (code, "sink was kafka" in error["error"]["message"]) == (4, True)
+
+
+def test_a_restore_by_plan_is_held_against_the_file(declared, capsys):
+    ckpt(capsys, "backup", "orders")
+    plan = declared.file.parent / "plan.json"
+    assert ckpt(capsys, "restore", "orders", "latest", "--to", declared.file.parent / "new", "--plan-out", plan)[0] == 0
+    declared("sink: console")
+    assert ckpt(capsys, "restore", "orders", "--to", declared.file.parent / "new", "--plan", plan)[0] == 4
+
+
+@pytest.mark.parametrize("how", ["found", "option", "environment", "name"])
+def test_a_broken_file_that_was_found_blocks_no_location(declared, capsys, monkeypatch, how):
+    declared("sinc: kafka")
+    words = ["show", "orders" if how == "name" else str(declared.checkpoint)]
+    if how == "option":
+        words += ["--file", str(declared.file)]
+    if how == "environment":
+        monkeypatch.setenv("CKPT_FILE", str(declared.file))
+    code = run(words)
+    err = capsys.readouterr().err
+    assert f"{declared.file} line 7, queries.orders.sinc: it is unknown here; did you mean sink?" in err
+    assert code == (0 if how == "found" else 2)
+    assert how != "found" or (err.count("\n"), err.endswith("the command goes on without this file.\n")) == (1, True)
+
+
+@pytest.mark.parametrize("words", [["--file", "none"], ["--file=none"], []])
+def test_the_word_none_means_no_file(declared, capsys, monkeypatch, words):
+    declared("sinc: kafka")
+    if not words:
+        monkeypatch.setenv("CKPT_FILE", "none")
+    assert run(["show", str(declared.checkpoint), *words]) == 0
+    assert capsys.readouterr().err == ""
+    assert run(["show", "orders", *words]) == 3
 
 
 def test_backups_of_a_query_are_under_the_root_that_the_file_says(declared, capsys):

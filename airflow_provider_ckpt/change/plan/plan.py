@@ -69,6 +69,7 @@ class Plan:
         trigger: The trigger of the query as a deploy file says it, such as ``realTime``; empty when nobody has said.
         asked: The request, by which the same change is recognised: of a reset a digest, of a change
             of sources all of it; empty in other plans, and in those of earlier versions.
+        declared: What the query file declared when it was made, as JSON; empty when no file was read.
         completes: Of a change that was begun and interrupted: whose it is, in a sentence. It is no part of the plan.
     """
 
@@ -87,6 +88,7 @@ class Plan:
     notes: tuple[str, ...] = ()
     trigger: str = ""
     asked: str = ""
+    declared: str = ""
     completes: str = field(default="", compare=False)
 
     @property
@@ -235,6 +237,8 @@ class Plan:
             fields["trigger"] = self.trigger
         if self.asked:
             fields["asked"] = self.asked
+        if self.declared:
+            fields["declared"] = self.declared
         return fields
 
     def shown(self) -> PlanShownFields:
@@ -279,8 +283,9 @@ _FIELDS = (
     "notes",
     "trigger",
     "asked",
+    "declared",
 )
-_OPTIONAL = ("trigger", "asked")
+_OPTIONAL = ("trigger", "asked", "declared")
 #: Characters; a query with a thousand sources needs fewer.
 _LONGEST_ASKED = 1 << 19
 
@@ -325,6 +330,7 @@ def _plan(fields: Fields, actions: Iterable[Action]) -> Plan:
         notes=fields.texts("notes"),
         trigger=fields.one_of("trigger", TRIGGERS) if fields.has("trigger") else "",
         asked=fields.text("asked", _LONGEST_ASKED) if fields.has("asked") else "",
+        declared=fields.text("declared", _LONGEST_ASKED) if fields.has("declared") else "",
     )
     _require_sense(plan)
     return plan

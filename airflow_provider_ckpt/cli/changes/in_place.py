@@ -28,7 +28,7 @@ from airflow_provider_ckpt.cli.options import (
     stopping,
     user_and_host,
 )
-from airflow_provider_ckpt.cli.query_names import origins_of, require_same_declared
+from airflow_provider_ckpt.cli.query_names import origins_of, require_declared, with_declarations
 from airflow_provider_ckpt.cli.render import progress_bar, say
 from airflow_provider_ckpt.fleet.find_readers import plan_with_readers
 from airflow_provider_ckpt.storage.store import Store
@@ -99,14 +99,16 @@ class Change:
     def make(self, asked: Planner) -> None:
         """Plan what is asked for; and write the plan to a file, show it, or carry it out."""
         stores = self.stores(asked)
-        self.carry_out(self._planned(asked, stores), stores)
+        plan = self._planned(asked, stores)
+        done = find_applied(plan, stores)
+        self.carry_out(plan if done is not None else with_declarations(plan), stores)
 
     def read(self, path: str, asked: Planner, more: Mapping[str, object] | None) -> None:
         """The same with the plan of a file, which has to be one for this checkpoint."""
         stores = Stores.of(self.location, self.opener, undo=self.undo_root, **asked.places)
         plan = read_plan(path, asked.kind)
         require_own_place(plan, stores)
-        require_same_declared(plan.declared_sink.text, plan.location)
+        require_declared(plan)
         self.carry_out(plan, stores, more)
 
     def _planned(self, asked: Planner, stores: Stores) -> Plan:

@@ -1,0 +1,119 @@
+"""What the query file declared when a plan was made, as part of the plan: a file that says otherwise makes it stale."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+
+from airflow_provider_ckpt.change.plan.plan import Plan
+from airflow_provider_ckpt.errors import PlanError, StalePlanError
+from airflow_provider_ckpt.query.query_file import Query, QueryFile
+from airflow_provider_ckpt.query.spark_version import conf_text
+from airflow_provider_ckpt.untrusted.bounded_json import parse_json
+
+#: Characters of a value that a plan holds; of a longer one it holds a digest.
+LONGEST = 200
+
+
+def with_declared(plan: Plan, query: Query, given: Collection[str] = ()) -> Plan:
+    """A new plan with what the query file declares of its query.
+
+    For whoever plans a change of a query by its name, or of a location that the file knows: a command, an operator, a
+    page. A plan that was found in a record stays as it is.
+
+    Args:
+        plan: The plan.
+        query: The query.
+        given: Keys of the file in whose place something else was given.
+    """
+    said: dict[str, str | None] = {**_declarations(query), **dict.fromkeys(given)}
+    return replace(plan, declared=json.dumps(said, sort_keys=True, separators=(",", ":")))
+
+
+def require_same_declared(plan: Plan, file: QueryFile, query: Query) -> None:
+    """Raise StalePlanError for a plan that was made when the query file declared something else.
+
+    For whoever carries out a plan that was made before (``--plan``, ``plan=`` of an operator, a page), before anything
+    is done; ``query`` is found in ``file`` by the location of the plan (:meth:`QueryFile.find`). Of a plan that was
+    made without a file the sink alone is compared.
+
+    Raises:
+        StalePlanError: The error says each difference: both values, and the line of the file.
+        PlanError: What the plan says of it makes no sense.
+    """
+    now = _declarations(query)
+    before = _before(plan, now)
+    changed = [
+        f"{key} was {_shown(before.get(key))}, and {file.origin(query, _LINE_OF.get(key, key)) or file.place} says "
+        f"{_shown(now.get(key))}"
+        for key in sorted(before.keys() | now.keys())
+        if before.get(key, "") is not None and before.get(key, "") != now.get(key, "")
+    ]
+    if changed:
+        raise StalePlanError(
+            f"the query file has changed since the plan was made: {'; '.join(changed)}.",
+            location=plan.location,
+            hint="Nothing was done. Make the plan anew.",
+        )
+
+
+#: Keys under which the file says what is recorded under another one.
+_LINE_OF = {"kafka": "sources"}
+
+
+def _shown(value: str | None) -> str:
+    return value or "nothing"
+
+
+def _before(plan: Plan, now: Mapping[str, str]) -> Mapping[str, str | None]:
+    """What the file declared by then; None under what was given in its place."""
+    if not plan.declared:
+        return {**now, "sink": plan.declared_sink.name or "unknown"} if "sink" in now else now
+    try:
+        value = parse_json(plan.declared)
+    except ValueError:
+        value = None
+    if not isinstance(value, dict) or not all(isinstance(each, str | None) for each in value.values()):
+        raise PlanError("what the plan says of the query file makes no sense.", location=plan.location)
+    return value
+
+
+def _declarations(query: Query) -> dict[str, str]:
+    """What the file says of a query that a change may rest on, each as one text."""
+    deploy = query.deploy
+    named = [f"{source.id}={source.text}" for source in deploy.sources or () if source.id is not None]
+    kafka = [f"{at}.{key}={value}" for at, each in query.clusters.items() for key, value in each.options.items()]
+    said = {
+        "sources": named or ([str(len(deploy.sources))] if deploy.sources else ()),
+        "source_options": _pairs(deploy.source_options),
+        "kafka": sorted(
+            [*kafka, *(f"{at}.conn_id={each.conn_id}" for at, each in query.clusters.items() if each.conn_id)]
+        ),
+        "sink": [deploy.sink.name] if deploy.sink else (),
+        "sinks": [sink.name for sink in query.sinks],
+        "sink_name": _one(deploy.sink_name),
+        "trigger": _one(deploy.trigger),
+        "spark_version": [".".join(map(str, deploy.declared_version))] if deploy.declared_version else (),
+        "confs": _pairs(deploy.confs) or (["none"] if deploy.sets_no_conf else ()),
+        "confs_file": _one(query.confs_file),
+        "operators": () if deploy.operators is None else deploy.operators or ["none"],
+        "async_progress": () if deploy.async_progress is None else [conf_text(deploy.async_progress)],
+        "classes": deploy.classes,
+        "backups": _one(query.backups),
+        "undo": _one(query.undo),
+    }
+    return {key: _short(", ".join(texts)) for key, texts in said.items() if texts}
+
+
+def _one(text: str | None) -> list[str]:
+    return [] if text is None else [text or '""']
+
+
+def _pairs(values: Mapping[str, str]) -> list[str]:
+    return sorted(f"{key}={value}" for key, value in values.items())
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[:60]}… (sha256 {hashlib.sha256(text.encode()).hexdigest()[:16]})"

@@ -1,0 +1,94 @@
+"""The query file that a command reads: by ``--file``, by ``$CKPT_FILE``, or in this directory or one above it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from airflow_provider_ckpt.cli.absolute_words import absolute_location
+from airflow_provider_ckpt.errors import CheckpointError
+
+if TYPE_CHECKING:
+    from airflow_provider_ckpt.query.query_file import QueryFile
+
+#: Name of the file, by which it is found in a directory or in the nearest one above it.
+QUERY_FILE = "ckpt.yaml"
+#: The environment variable that names the file.
+CKPT_FILE = "CKPT_FILE"
+OPTION = "--file"
+#: The word that means no file.
+NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class FilePlace:
+    """A query file that counts.
+
+    Args:
+        place: A path or a URL.
+        is_named: True if somebody has named it; else it was found.
+    """
+
+    place: str
+    is_named: bool
+
+    def read(self, *, is_needed: bool) -> QueryFile | None:
+        """The queries of the file. One that was found, is broken and is not needed is told on stderr, and is None.
+
+        Args:
+            is_needed: True if the command makes no sense without the file.
+
+        Raises:
+            click.UsageError: It cannot be read, or is no query file.
+        """
+        from airflow_provider_ckpt.fleet.read_query_file import read_query_file  # a room that a location does not need
+
+        try:
+            return read_query_file(absolute_location(self.place))
+        except (CheckpointError, ValueError) as error:
+            if self.is_named or is_needed:
+                raise click.UsageError(str(error)) from None
+            told = " ".join(str(error).split())
+            click.secho(f"Warning: {told}; the command goes on without this file.", fg="yellow", err=True)
+            return None
+
+
+def file_of(words: Sequence[str]) -> tuple[FilePlace | None, list[str]]:
+    """The query file that counts, and the words without the option that names it.
+
+    Raises:
+        click.UsageError: The option has no value, or is given twice.
+    """
+    rest, place = list[str](), None
+    words = list(words)
+    while words:
+        word = words.pop(0)
+        name, equals, value = word.partition("=")
+        if name == OPTION:
+            if place:
+                raise click.UsageError(f"{OPTION} is given 2 times, but takes one value")
+            place = value if equals else (words.pop(0) if words else "")
+            if not place:
+                raise click.UsageError(f"{OPTION} needs a value: the query file, or none")
+        else:
+            rest.append(word)
+    return find_file(place), rest
+
+
+def find_file(place: str | None) -> FilePlace | None:
+    """The query file that counts, of the value of ``--file``; None where there is none or none is wanted."""
+    named = place or os.environ.get(CKPT_FILE)
+    if named:
+        return None if named == NONE else FilePlace(named, is_named=True)
+    found = _found_upwards(Path.cwd())
+    return None if found is None else FilePlace(found, is_named=False)
+
+
+def _found_upwards(directory: Path) -> str | None:
+    files = (each / QUERY_FILE for each in (directory, *directory.parents))
+    return next((str(file) for file in files if file.is_file()), None)
