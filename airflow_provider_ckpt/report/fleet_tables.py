@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 #: So many directories with one error have a row each; of more, one row names the first ones.
 MOST_ALIKE = 3
 #: Characters that the column of paths has at least, unless all are shorter.
-_PATH_WIDTH = 36
+_PATH_WIDTH = 26
 
 
 def fleet_tables(rows: Sequence[FleetRow]) -> list[Table]:
@@ -84,7 +84,8 @@ def common_root(locations: Sequence[str]) -> str:
 def _folded(cells: tuple[Any, ...], found: int, root: str) -> tuple[Any, ...]:
     """The cells of a row with the findings below the path."""
     path = str(cells[0]).removeprefix(root)
-    first = (path, f"  {cells[found]}") if cells[found] else path
+    below = str(cells[found] or "").replace(f"{cells[0]}/", "")
+    first = (path, f"  {below}") if below else path
     return (first, *(cell for index, cell in enumerate(cells) if index not in (0, found)))
 
 

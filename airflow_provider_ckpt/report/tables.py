@@ -42,19 +42,19 @@ def findings_table(findings: Sequence[Finding]) -> Table:
 def fleet_table(rows: Sequence[FleetRow], left_out: Collection[str] = ()) -> Table:
     """A table with a row for each checkpoint, without the codes of findings that are left out."""
     judged, asked = any(row.decision for row in rows), any(row.sources is not None for row in rows)
-    columns: tuple[str, ...] = ("checkpoint", "query id", "planned", "committed", "last commit", "worst", "findings")
+    columns: tuple[str, ...] = ("checkpoint", "newest batch", "last commit", "worst", "findings")
     if asked:
-        columns = (*columns, "unread", "oldest", "expires in")
+        columns = (*columns, "unread")
     if judged:
         columns = (*columns, "decision")
     cells = (
-        (*_fleet_cells(row, left_out), *(_lag_cells(row) if asked else ()), *((row.decision,) if judged else ()))
+        (*_fleet_cells(row, left_out), *((_lag_cell(row),) if asked else ()), *((row.decision,) if judged else ()))
         for row in rows
     )
     return Table("Checkpoints", columns, tuple(cells))
 
 
-def _lag_cells(row: FleetRow) -> tuple[Any, ...]:
+def _lag_cell(row: FleetRow) -> tuple[str, ...] | None:
     """Unread data of all sources, the age of the oldest, and the time at which the first of it may be deleted."""
     from airflow_provider_ckpt.report.lag_tables import unread_text
 
@@ -63,26 +63,34 @@ def _lag_cells(row: FleetRow) -> tuple[Any, ...]:
     unread = [unread_text(source) for source in sources]
     known = any(text is not None for text in unread)
     shown = (text or f"source {source.source_id} not known" for text, source in zip(unread, sources, strict=True))
-    return (
-        ", ".join(shown) if known else None,
-        duration_text(max(ages)) if ages else None,
-        None if row.expires_ms is None else duration_text(row.expires_ms),
-    )
+    lines = [
+        *(shown if known else ()),
+        *([f"oldest {duration_text(max(ages))}"] if ages else ()),
+        *([] if row.expires_ms is None else [f"expires in {duration_text(row.expires_ms)}"]),
+    ]
+    return tuple(lines) or None
 
 
-def _last_commit(row: FleetRow) -> str | None:
+def _newest(row: FleetRow) -> int | tuple[str, ...] | None:
+    """The newest committed batch, and the one that is planned after it."""
+    planned, committed = row.latest_planned_batch, row.latest_committed_batch
+    if planned is None or planned == committed:
+        return committed
+    return ("-" if committed is None else str(committed), f"{planned} in flight")
+
+
+def _last_commit(row: FleetRow) -> str | tuple[str, ...] | None:
     if row.last_commit_age_ms is None:
         return None
-    return f"{duration_text(row.last_commit_age_ms)} ago{', stalled' if row.stalled_ms is not None else ''}"
+    ago = f"{duration_text(row.last_commit_age_ms)} ago"
+    return ago if row.stalled_ms is None else (ago, "stalled")
 
 
 def _fleet_cells(row: FleetRow, left_out: Collection[str]) -> tuple[Any, ...]:
     codes = ", ".join(dict.fromkeys(finding.code for finding in row.findings if finding.code not in left_out))
     return (
         row.location,
-        row.query_id and row.query_id[:8],
-        row.latest_planned_batch,
-        row.latest_committed_batch,
+        _newest(row),
         _last_commit(row),
         row.worst or ("replaced" if row.replaced_by else None),
         row.error
