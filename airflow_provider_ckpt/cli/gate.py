@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
+from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.cli.changes.bookmark_file import write_bookmark
 from airflow_provider_ckpt.cli.files import WrittenFile
 from airflow_provider_ckpt.cli.findings_output import Outputs, judge, judging
@@ -26,13 +28,18 @@ from airflow_provider_ckpt.cli.options import (
 )
 from airflow_provider_ckpt.cli.positions.source_options import read_conf_file, with_conf_file
 from airflow_provider_ckpt.cli.positions.topic_memory import TopicMemory, with_topic_ids
-from airflow_provider_ckpt.cli.query_names import declared_deploy
+from airflow_provider_ckpt.cli.query_names import PIPELINE, Piped, declared_deploy
 from airflow_provider_ckpt.query.deploy import DeploySpec, declare
+from airflow_provider_ckpt.query.query_file import Query
 from airflow_provider_ckpt.query.source import MOST_SOURCES, Source
 from airflow_provider_ckpt.query.spark_version import SPARK_MAX
 from airflow_provider_ckpt.report.ci import Judged
+from airflow_provider_ckpt.restart.forecast import Forecast
 from airflow_provider_ckpt.restart.gate import forecast_restart
 from airflow_provider_ckpt.storage.store import Store
+
+if TYPE_CHECKING:
+    from airflow_provider_ckpt.fleet.judge_pipeline import Foretell
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -100,6 +107,12 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     "Write where the query is into this file, for ckpt rollback --to-before-deploy FILE.",
     type=WrittenFile(Path),
 )
+@option(
+    "--full-refresh TABLE",
+    "Of a pipeline: table that the run refreshes in full, or all. Can be given more than once.",
+    "full_refresh",
+    multiple=True,
+)
 @option("--quick", "Read only the two logs. State, source logs and checksum files are then not judged.")
 @option(
     "--fail-on", "Least decision for which the exit code is 1.", type=click.Choice(("block", "warn")), default="block"
@@ -116,22 +129,29 @@ def gate(
     topic_ids: Path | None,
     within_ms: int | None,
     bookmark: Path | None,
+    full_refresh: tuple[str, ...],
     storage_options: tuple[str, ...],
     outputs: Outputs,
     **said: Any,
 ) -> None:
     """Forecast what Spark will do when this deploy restarts on this checkpoint.
 
+    The name of a pipeline of the query file means all its flows: those that its files define, each at the version that
+    runs, and the pipeline as a whole.
+
     The decision is pass, warn or block. Exit code 1 when it is block, or with --fail-on warn when it is not pass. The
     first line names what was not judged because it was neither declared nor read; the decision is then not pass.
     """
-    named = None if conf_file else declared_deploy(click.get_current_context())
-    base = named or read_conf_file(conf_file).of(open_store(location, storage_options).location)
-    deploy = _declare(base, confs, **said)
+    context = click.get_current_context()
+    piped: Piped | None = context.meta.get(PIPELINE)
+    if full_refresh and piped is None:
+        raise click.UsageError("--full-refresh is of a pipeline: give its name in the query file")
     config = dict(pairs(kafka_config, "--kafka-config"))
     remembered = TopicMemory(topic_ids)
 
-    def evaluate(store: Store) -> Judged:
+    def foretell(
+        store: Store, deploy: DeploySpec, beside: frozenset[str] | None = None
+    ) -> tuple[CheckpointView, Forecast]:
         view, foretold = forecast_restart(
             store,
             deploy,
@@ -140,13 +160,71 @@ def gate(
             kafka_config=config,
             topic_ids=remembered.of(store.location),
             will_lose_within_ms=within_ms,
+            beside=beside,
         )
         remembered.see(store, foretold.topic_ids)
+        return view, foretold
+
+    if piped is not None:
+        from airflow_provider_ckpt.fleet.read_query_file import read_deploy  # a room that a location does not need
+
+        _require_shared(said, bookmark)
+
+        def of_flow(query: Query, beside: frozenset[str] | None) -> tuple[CheckpointView, Forecast]:
+            base = read_conf_file(conf_file).of(query.checkpoint) if conf_file else read_deploy(query)
+            store = open_store(query.checkpoint, storage_options)
+            return foretell(store, _declare(base, confs, **said), beside)
+
+        outputs.finish(_pipeline_judged(piped, of_flow, full_refresh, fail_on))
+    named = None if conf_file else declared_deploy(context)
+    base = named or read_conf_file(conf_file).of(open_store(location, storage_options).location)
+    deploy = _declare(base, confs, **said)
+
+    def evaluate(store: Store) -> Judged:
+        view, foretold = foretell(store, deploy)
         if bookmark is not None:
             write_bookmark("--bookmark", bookmark, store, view)
         return Judged(store.location, foretold.findings, foretold, unknown=foretold.unknown, fail_on=fail_on)
 
     outputs.finish([judge(location, storage_options, evaluate)])
+
+
+#: Options that are of one query, and so of no whole pipeline.
+_OF_ONE = {
+    "sources": "--source",
+    "source_count": "--source-count",
+    "source_options": "--source-option",
+    "sink": "--sink",
+    "operators": "--operator",
+}
+
+
+def _require_shared(said: Mapping[str, Any], bookmark: Path | None) -> None:
+    """Raise click.UsageError for an option that is of one query."""
+    given = [option for name, option in _OF_ONE.items() if said.get(name)] + ["--bookmark"] * (bookmark is not None)
+    if given:
+        raise click.UsageError(f"{given[0]} is of one query; give it with the name of a flow, or in the query file")
+
+
+def _pipeline_judged(
+    piped: Piped, foretell: Foretell, full_refresh: tuple[str, ...], fail_on: Literal["block", "warn"]
+) -> list[Judged]:
+    """The pipeline as a whole, and each of its flows. Raises click.UsageError."""
+    from airflow_provider_ckpt.fleet.judge_pipeline import judge_pipeline  # the same
+
+    try:
+        gated = judge_pipeline(piped.file, piped.seen, foretell, full_refresh=full_refresh)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+    flows = [
+        Judged(flow.query.checkpoint, error=flow.error)
+        if flow.forecast is None
+        else Judged(
+            flow.query.checkpoint, flow.forecast.findings, flow.forecast, unknown=flow.forecast.unknown, fail_on=fail_on
+        )
+        for flow in gated.flows
+    ]
+    return [Judged(gated.storage, gated.findings, unknown=gated.unknown, fail_on=fail_on), *flows]
 
 
 def _declare(

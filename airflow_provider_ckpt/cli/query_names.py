@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,11 +23,14 @@ from airflow_provider_ckpt.query.spark_version import conf_text
 
 if TYPE_CHECKING:
     from airflow_provider_ckpt.change.plan.plan import Plan
+    from airflow_provider_ckpt.fleet.pipeline import SeenPipeline
     from airflow_provider_ckpt.query.deploy import DeploySpec
     from airflow_provider_ckpt.query.query_file import Query, QueryFile
 
 #: Where the query of the command that runs is kept, in the ``meta`` of its context.
 META = "airflow_provider_ckpt.query"
+#: Where the pipeline of the command is kept.
+PIPELINE = "airflow_provider_ckpt.pipeline"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,19 @@ class Named:
     query: Query
     origins: Mapping[str, str]
     given: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Piped:
+    """The pipeline that a command is about.
+
+    Args:
+        file: The query file, with the flows of the pipeline.
+        seen: The pipeline.
+    """
+
+    file: QueryFile
+    seen: SeenPipeline
 
 
 #: What the file says for an option, by its name in DECLARED.
@@ -99,6 +115,8 @@ def with_query(command: click.Command, words: Sequence[str], context: click.Cont
     file = place.read(is_needed=is_needed) if place is not None and operands else None
     if file is None:
         return list(words)
+    if file.pipelines:
+        file, words, operands = _with_pipelines(file, words, operands, name, context)
     found = list(words)
     queries = {at: file.find(words[at]) or file.find(absolute_location(words[at])) for at in operands}
     for at, query in queries.items():
@@ -111,6 +129,8 @@ def with_query(command: click.Command, words: Sequence[str], context: click.Cont
     if len(named) != 1:
         return found
     query, origins, declared = named[0], dict[str, str](), list[str]()
+    if at_alias := next((words[at] for at in operands if words[at].replace("`", "") in file.aliases), None):
+        query = replace(query, name=at_alias)  # a printed command keeps the word
     known = {opt: param for param in command.params if isinstance(param, click.Option) for opt in param.opts}
     left_out = {*given, *_NOT_OF.get(name, ()), *(_OF_CONF_FILE if "--conf-file" in given else ())}
     for option, argument in {**_OPTIONS, **_OF_COMMANDS.get(name, {})}.items():
@@ -136,6 +156,49 @@ def _storage_options(file: QueryFile, words: Sequence[str]) -> list[str]:
 def _is_no_place(command: str, word: str) -> bool:
     """True if a word is neither a path nor a URL, where the command needs something that is there."""
     return command not in _NEED_NO_PLACE and not {"/", ":"} & {*word} and not Path(word).exists()
+
+
+def _with_pipelines(
+    file: QueryFile, words: Sequence[str], operands: Sequence[int], command: str, context: click.Context
+) -> tuple[QueryFile, list[str], list[int]]:
+    """The file with the flows of the pipelines that are named, and the words with what a pipeline itself means.
+
+    Raises click.UsageError for a pipeline that cannot be read, or that the command takes no whole one of.
+    """
+    from airflow_provider_ckpt.cli.options import opening  # which reads names itself
+    from airflow_provider_ckpt.fleet.read_pipeline import read_pipeline, with_pipelines
+
+    options = [*_values(words, "--storage-option"), *_storage_options(file, words)[1::2]]
+    opened = opening(tuple(options))
+    said = [words[at] for at in operands]
+    whole = {at: words[at] for at in operands if words[at] in file.pipelines}
+    found, places = list(words), dict[int, list[str]]()
+    try:
+        file = with_pipelines(file, [*said, *map(absolute_location, said)], opened)
+        for at, name in whole.items():
+            seen = read_pipeline(file, name, opened)
+            places[at] = [flow.checkpoint for flow in seen.flows if flow.is_there]
+            if command == "gate":
+                context.meta[PIPELINE] = Piped(file, seen)
+                places[at] = [seen.storage]
+            elif command == "fleet":
+                places[at] = [seen.storage]
+            elif command != "check" or not places[at]:
+                flows = ", ".join(sorted(seen.names)[:20]) or "it has none yet"
+                raise click.UsageError(f"{name} is a pipeline of {file.place}; name one of its flows: {flows}")
+    except (CheckpointError, ValueError) as error:
+        raise click.UsageError(str(error)) from None
+    for at in sorted(places, reverse=True):
+        found[at : at + 1] = places[at]
+    if whole:
+        return file, found, []
+    return file, found, list(operands)
+
+
+def _values(words: Sequence[str], option: str) -> list[str]:
+    """The values of an option among some words."""
+    after = [words[at + 1] for at, word in enumerate(words[:-1]) if word == option]
+    return [*after, *(word.partition("=")[2] for word in words if word.startswith(f"{option}="))]
 
 
 def declared_deploy(context: click.Context) -> DeploySpec | None:

@@ -26,7 +26,7 @@ def read_query_file(place: str, opener: Callable[[str], Store] = Store.open) -> 
         StoreError: It cannot be read, or is too large.
         ValueError: It is no query file; the message names the file, the line and the key.
     """
-    return parse_query_file(_read_text(place, opener), place)
+    return parse_query_file(read_text(place, opener), place)
 
 
 def read_deploy(query: Query, opener: Callable[[str], Store] = Store.open) -> DeploySpec:
@@ -43,13 +43,23 @@ def read_deploy(query: Query, opener: Callable[[str], Store] = Store.open) -> De
     if query.confs_file is None:
         return query.deploy
     try:
-        confs = parse_conf_file(_read_text(query.confs_file, opener))
+        confs = parse_conf_file(read_text(query.confs_file, opener))
     except ValueError as error:
         raise ValueError(f"{query.confs_file}: {error}") from None
     return query.deploy.with_confs({**confs, **query.deploy.confs})
 
 
-def _read_text(place: str, opener: Callable[[str], Store]) -> str:
+def read_text(place: str, opener: Callable[[str], Store]) -> str:
+    """A file that people write.
+
+    Args:
+        place: The file: a path or a URL.
+        opener: Opens its directory.
+
+    Raises:
+        StoreError: It cannot be read, or is too large.
+        ValueError: It is no text in UTF-8.
+    """
     directory, _, name = place.rpartition("/")
     store = opener(directory or ("/" if place.startswith("/") else "."))
     data = store.read_up_to(name, MOST_BYTES + 1)

@@ -10,6 +10,9 @@ from airflow_provider_ckpt.query.deploy import DeploySpec
 from airflow_provider_ckpt.query.paths import Paths
 from airflow_provider_ckpt.query.sink import Sink
 
+#: Stands for the name of a flow, and for its checkpoint, until both are found.
+ANY_FLOW = "<flow>"
+
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
@@ -72,6 +75,7 @@ class Query:
         engine: The engine that runs it, as the file says it.
         clusters: The Kafka clusters that its sources name, by source id.
         lines: Line of the file, from 1, by key.
+        said_by: Where another file declares it, by key, such as a definition of a pipeline.
     """
 
     name: str
@@ -85,6 +89,7 @@ class Query:
     engine: Mapping[str, Any] = field(default_factory=dict)
     clusters: Mapping[str, Cluster] = field(default_factory=dict)
     lines: Mapping[str, int] = field(default_factory=dict)
+    said_by: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +99,14 @@ class Pipeline:
     Args:
         spec: Its specification, such as ``spark-pipeline.yml``.
         remote: Its Connect server, such as ``sc://host:15002``; None when that is not declared.
+        flows: What the file declares of flows, by the names that it calls them by, without a checkpoint.
+        any_flow: What it declares of every other flow, named ANY_FLOW.
     """
 
     spec: str
     remote: str | None = None
+    flows: Mapping[str, Query] = field(default_factory=dict)
+    any_flow: Query = field(default_factory=lambda: Query(ANY_FLOW, ANY_FLOW))
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +119,7 @@ class QueryFile:
         pipelines: Pipelines by name.
         storage: Options with which storage is opened.
         paths: Locations that the cluster spells otherwise.
+        aliases: Other names of queries: longer ones of the flows of pipelines.
     """
 
     place: str = "ckpt.yaml"
@@ -117,15 +127,21 @@ class QueryFile:
     pipelines: Mapping[str, Pipeline] = field(default_factory=dict)
     storage: StorageAccess = field(default_factory=StorageAccess)
     paths: Paths = field(default_factory=Paths)
+    aliases: Mapping[str, str] = field(default_factory=dict)
 
     def find(self, text: str) -> Query | None:
         """The query with this name, or with its checkpoint at this location; None when there is none."""
-        if text in self.queries:
-            return self.queries[text]
+        name = text if text in self.queries else self.aliases.get(text.replace("`", ""))
+        if name is not None:
+            return self.queries[name]
         place = self.paths.place(text)
+        if place in self.aliases:
+            return self.queries[self.aliases[place]]
         return next((query for query in self.queries.values() if self.paths.place(query.checkpoint) == place), None)
 
     def origin(self, query: Query, key: str) -> str | None:
         """Where the file says a declaration of a query, such as ``ckpt.yaml line 12``; None when the file has none."""
+        if key in query.said_by:
+            return query.said_by[key]
         line = query.lines.get(key)
         return None if line is None else f"{self.place} line {line}"

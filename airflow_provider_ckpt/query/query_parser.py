@@ -11,7 +11,7 @@ from typing import Any
 from airflow_provider_ckpt.errors import StoreError
 from airflow_provider_ckpt.query.deploy import DEPLOY_KEYS, DeploySpec, declare
 from airflow_provider_ckpt.query.paths import Paths
-from airflow_provider_ckpt.query.query_file import Alert, Cluster, Pipeline, Query, QueryFile, StorageAccess
+from airflow_provider_ckpt.query.query_file import ANY_FLOW, Alert, Cluster, Pipeline, Query, QueryFile, StorageAccess
 from airflow_provider_ckpt.query.sink import Sink, parse_sink
 from airflow_provider_ckpt.query.source import Source, parse_source
 from airflow_provider_ckpt.query.spark_version import conf_text
@@ -23,7 +23,7 @@ from airflow_provider_ckpt.visible import visible
 FORMAT_VERSION = 1
 #: More queries than any file has.
 MOST_QUERIES = 10_000
-#: Keys of the file, of the entry of a query beside those of a deploy, and of what no ``defaults`` may have.
+#: Keys of the file, of the entry of a query or a flow beside those of a deploy, and of what no ``defaults`` may have.
 FILE_KEYS = ("format_version", "defaults", "kafka", "storage", "paths", "queries", "pipelines")
 QUERY_KEYS = ("checkpoint", "confs_file", "sinks", "backups", "undo", "alert", "engine")
 NO_DEFAULT = ("checkpoint", "sources", "sink", "sinks", "source_options", "sink_name", "operators")
@@ -85,7 +85,9 @@ class _Parser:
             raise self._error(("defaults", key), "it is of one query, so it belongs to its entry")
         queries = self._each(("queries",), top.get("queries"), lambda path, said: self._query(path, said, defaults))
         self._refuse_one_checkpoint_twice(queries)
-        pipelines = self._each(("pipelines",), top.get("pipelines"), self._pipeline)
+        pipelines = self._each(
+            ("pipelines",), top.get("pipelines"), lambda path, said: self._pipeline(path, said, defaults)
+        )
         for name in pipelines.keys() & queries.keys():
             raise self._error(("pipelines", name), "a query has this name, and a name means one thing")
         return QueryFile(
@@ -123,16 +125,27 @@ class _Parser:
                 raise self._error((*path, spelled), "it is there twice; a slash at the end means nothing")
         return Paths(found)
 
-    def _pipeline(self, path: Path, said: Any) -> Pipeline:
-        found = self._mapping(path, said, ("spec", "remote"))
+    def _pipeline(self, path: Path, said: Any, defaults: Mapping[str, Any]) -> Pipeline:
+        found = self._mapping(path, said, ("spec", "remote", "flows"))
         spec = self._text((*path, "spec"), found.get("spec"))
         if spec is None:
             raise self._error(path, "it has no spec, such as spark-pipeline.yml")
-        return Pipeline(spec, self._text((*path, "remote"), found.get("remote")))
+        flows = self._mapping((*path, "flows"), found.get("flows"))
+        return Pipeline(
+            self._at(spec),
+            self._text((*path, "remote"), found.get("remote")),
+            {name: self._flow((*path, "flows", name), each, defaults) for name, each in flows.items()},
+            self._flow(path, {}, defaults),
+        )
 
-    def _query(self, path: Path, said: Any, defaults: Mapping[str, Any]) -> Query:
+    def _flow(self, path: Path, said: Any, defaults: Mapping[str, Any]) -> Query:
+        """What is declared of a flow, whose checkpoint is found; its name is known then."""
+        own = self._mapping(path, said, _FLOW_KEYS)
+        return self._query(path, {**own, "checkpoint": ANY_FLOW}, defaults, ANY_FLOW)
+
+    def _query(self, path: Path, said: Any, defaults: Mapping[str, Any], name: str = "") -> Query:
         own = self._mapping(path, said, _ENTRY_KEYS)
-        name = str(path[-1])
+        name = name or str(path[-1])
         at = {key: (*path, key) if key in own else ("defaults", key) for key in (*defaults, *own)}
         found = {**defaults, **own}
         checkpoint = self._text((*path, "checkpoint"), own.get("checkpoint"))
@@ -374,6 +387,7 @@ class _Parser:
 
 
 _ENTRY_KEYS = (*DEPLOY_KEYS, *QUERY_KEYS)
+_FLOW_KEYS = tuple(key for key in _ENTRY_KEYS if key != "checkpoint")
 _NO_VALUE = "it has no value; write one, or leave the key out"
 _SECRET = "may be a secret; keep secrets in a connection of Airflow or in the environment"
 

@@ -71,6 +71,16 @@ QUERY: Mapping[str, Mapping[str, Any]] = {
 }
 
 
+_PIPELINE: Mapping[str, Mapping[str, Any]] = {
+    "spec": _said(_TEXT, "Its specification, such as spark-pipeline.yml."),
+    "remote": _said(_TEXT, "Its Connect server, such as sc://host:15002."),
+    "flows": _said(
+        _mapping(_closed({key: said for key, said in QUERY.items() if key != "checkpoint"})),
+        "What is declared of flows, by name; their checkpoints are found.",
+    ),
+}
+
+
 def query_schema() -> dict[str, Any]:
     """The JSON Schema (draft 2020-12) of a query file."""
     defaults = {key: said for key, said in QUERY.items() if key not in NO_DEFAULT}
@@ -88,9 +98,7 @@ def query_schema() -> dict[str, Any]:
                 ),
                 "paths": _said(_mapping(_TEXT), "Locations as the cluster spells them, with what ckpt opens."),
                 "queries": _said(_mapping(_closed(QUERY, "checkpoint")), "Queries by name."),
-                "pipelines": _said(
-                    _mapping(_closed({"spec": _TEXT, "remote": _TEXT}, "spec")), "Spark Declarative Pipelines by name."
-                ),
+                "pipelines": _said(_mapping(_closed(_PIPELINE, "spec")), "Spark Declarative Pipelines by name."),
             },
             "format_version",
         ),

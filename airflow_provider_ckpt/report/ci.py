@@ -91,7 +91,8 @@ class Judged:
         """True if the answer is no."""
         if self.outlook is not None:
             return self.outlook.closes(self.fail_on)
-        return any(finding.severity == "error" for finding in self.counting)
+        closing = {"error", "warning"} if self.fail_on == "warn" else {"error"}
+        return any(finding.severity in closing for finding in self.counting)
 
     @property
     def exit_code(self) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from airflow_provider_ckpt.checkpoint.flows import Surroundings
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
@@ -12,6 +13,24 @@ from airflow_provider_ckpt.checks.registry import checks_of
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.query.deploy import DeploySpec
 from airflow_provider_ckpt.untrusted.spans import batches_text
+
+
+def without_finished(view: CheckpointView, beside: frozenset[str] | None) -> CheckpointView:
+    """A flow without the flows beside it that write no more, where their batches keep none of its own out.
+
+    Args:
+        view: The checkpoint of the flow.
+        beside: The flows that still write to its table; None is not known.
+    """
+    around = view.surroundings
+    if beside is None or around is None or not view.objects:
+        return view
+    log = view.sink or around.log
+    latest = None if log is None else log.latest
+    if latest is not None and (view.latest_committed is None or view.latest_committed < latest):
+        return view
+    running = tuple(other for other in around.neighbours if other.name in beside)
+    return replace(view, surroundings=replace(around, neighbours=running))
 
 
 def version(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:

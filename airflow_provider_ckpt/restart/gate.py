@@ -13,6 +13,7 @@ from airflow_provider_ckpt.checks.inspect import examine
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.errors import CheckpointNotFoundError
 from airflow_provider_ckpt.query.deploy import DeploySpec
+from airflow_provider_ckpt.restart.flows import without_finished
 from airflow_provider_ckpt.restart.forecast import Forecast, forecast
 from airflow_provider_ckpt.restart.real_time import refused_options
 from airflow_provider_ckpt.sinks.file import read_file_sink
@@ -29,6 +30,7 @@ def forecast_restart(
     kafka_config: Mapping[str, Any] | None = None,
     topic_ids: Mapping[str, str] | None = None,
     will_lose_within_ms: int | None = None,
+    beside: frozenset[str] | None = None,
 ) -> tuple[CheckpointView, Forecast]:
     """Read a checkpoint and its sink, and forecast the restart.
 
@@ -41,12 +43,13 @@ def forecast_restart(
         topic_ids: The ids that topics had before, by source id and name, such as ``0/orders``.
         will_lose_within_ms: It is also asked whether unread data may be deleted before so many milliseconds have
             passed; None asks nobody.
+        beside: Of a flow of a pipeline, the other flows that still write to its table; None is not known.
 
     Raises:
         CheckpointNotFoundError: Nothing there, or no checkpoint.
         StoreError: The checkpoint, the sink, a declared broker or a table cannot be read.
     """
-    view = _read(with_version(store), deploy, open_store, quick=quick)
+    view = without_finished(_read(with_version(store), deploy, open_store, quick=quick), beside)
     declared = deploy.by_id
     if not declared:
         return view, forecast(view, deploy)

@@ -23,6 +23,7 @@ from airflow_provider_ckpt.codec.offsets.delta import DeltaOffset
 from airflow_provider_ckpt.codec.offsets.iceberg import IcebergOffset
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
 from airflow_provider_ckpt.fleet.find_twins import Relation, Twin, finding_of
+from airflow_provider_ckpt.fleet.pipeline_findings import pipeline_findings
 from airflow_provider_ckpt.fleet.row import FleetRow
 from airflow_provider_ckpt.query.deploy import DeploySpec
 from airflow_provider_ckpt.query.sink import parse_sink
@@ -48,6 +49,7 @@ from airflow_provider_ckpt.tables.delta_restores import Reverted
 from airflow_provider_ckpt.tables.delta_schema import DeltaSchema
 from airflow_provider_ckpt.tables.iceberg_history import History, Snapshot
 from tests.distributions import install, on_path
+from tests.fleet.pipelines import BRONZE, READER, TABLE, seen
 from tests.goldens import EXPECTED
 from tests.oracle.case import PROVIDER
 from tests.oracle.mutations import mutate
@@ -110,6 +112,11 @@ def at_ten(*, planned: int | None = None, **partitions: tuple[int, int]) -> Kafk
     )
     ahead = None if planned is None else {("t", 0): planned}
     return KafkaSource("0", 4, "offsets/4", {("t", 0): 10}, ahead, extent, known_ids={"t": "old"})
+
+
+def of_pipeline(python: str, *refreshed: str) -> tuple[Finding, ...]:
+    """What is found of a pipeline with a flow that has run, and with these definitions."""
+    return pipeline_findings(seen(BRONZE, python=python), refreshed)
 
 
 def of_twins(relation: Relation) -> tuple[Finding, ...]:
@@ -255,6 +262,12 @@ BY_CODE: dict[str, Shown] = {
     "CKPT206": Shown(("error", None), deploy=DeploySpec(), around=around(1)),
     "CKPT207": Shown(("error", "_spark_metadata/1"), deploy=DeploySpec(), around=around(0, "before"), unstarted=True),
     "CKPT163": Shown(("warning", r"x\..\y"), mutations=(r"text 'x\..\y' mine",)),
+    "CKPT208": Shown(("note", None), deploy=DeploySpec(), table=of_pipeline("@dp.table\ndef gold(): ...")),
+    "CKPT209": Shown(("warning", None), deploy=DeploySpec(), table=pipeline_findings(seen())),
+    "CKPT216": Shown(
+        ("warning", None), deploy=DeploySpec(), table=of_pipeline("@dp.table(format='delta')\ndef bronze(): ...")
+    ),
+    "CKPT217": Shown(("warning", None), deploy=DeploySpec(), table=of_pipeline(f"{TABLE}{READER}", "bronze")),
     "CKPT201": Shown(("error", None), "agg-hdfs", deploy=DeploySpec(confs={SHUFFLE: "8"})),
     "CKPT202": Shown(("note", "offsets/4"), mutations=("confs offsets/{N} none",), deploy=DeploySpec()),
     "CKPT203": Shown(("note", None), deploy=DeploySpec(confs={SHUFFLE: "8"})),

@@ -100,6 +100,14 @@ BROKEN = {
     ),
     "form: default of one query": ("format_version: 1\ndefaults: {sink: noop}", "defaults.sink: it is of one query"),
     "form: cluster without servers": ("format_version: 1\nkafka: {main: {conn_id: k}}", "kafka.main: it has no boot"),
+    "form: checkpoint of a flow": (
+        "format_version: 1\npipelines: {shop: {spec: a.yml, flows: {f: {checkpoint: /c}}}}",
+        "line 2, pipelines.shop.flows.f.checkpoint: it is unknown here",
+    ),
+    "form: flow": (
+        "format_version: 1\npipelines: {shop: {spec: a.yml, flows: {f: {sink: x}}}}",
+        "line 2, pipelines.shop.flows.f.sink: ",
+    ),
     "form: pipeline": ("format_version: 1\npipelines: {shop: {}}", "pipelines.shop: it has no spec"),
     "form: paths": ("format_version: 1\npaths: [a]", "line 2, paths: it is not a mapping"),
 }

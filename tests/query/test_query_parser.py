@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from airflow_provider_ckpt.query.query_file import Alert, Cluster, Pipeline
+from airflow_provider_ckpt.query.query_file import Alert, Cluster
 from airflow_provider_ckpt.query.query_parser import parse_query_file
 from tests.query.broken_files import OF_FILE, OF_QUERY, WHOLE_TEXTS
 from tests.query.query_files import BROKEN, WHOLE, query
@@ -28,7 +28,9 @@ def test_each_query_has_what_the_file_says_of_it():
     assert totals.checkpoint == "abfss://lake@account.dfs.core.windows.net/c/totals"
     assert totals.deploy.by_id["clicks"].place == "abfss://lake@account.dfs.core.windows.net/clicks"
     assert [sink.text for sink in totals.sinks] == ["delta:abfss://lake@account.dfs.core.windows.net/totals#txnAppId=t"]
-    assert file.pipelines == {"shop": Pipeline("spark-pipeline.yml", "sc://host:15002")}
+    shop = file.pipelines["shop"]
+    assert (shop.spec, shop.remote, shop.flows) == ("spark-pipeline.yml", "sc://host:15002", {})
+    assert (shop.any_flow.backups, shop.any_flow.deploy.spark_version) == ("s3://lake/backups/<flow>", (4, 3))
 
 
 def test_a_relative_path_is_one_beside_the_file():
@@ -37,6 +39,14 @@ def test_a_relative_path_is_one_beside_the_file():
     assert query.checkpoint == "/etc/lake/c/a"
     assert (query.deploy.sink.text, query.deploy.sources[0].text) == ("file:/etc/lake/out", "file:/etc/lake/in")
     assert query.deploy.sources[1].text == "rate"
+
+
+def test_what_is_declared_of_a_flow_is_what_is_declared_of_a_query():
+    text = "format_version: 1\npipelines:\n  shop:\n    spec: p/spark-pipeline.yml\n    flows:\n"
+    file = parse_query_file(f"{text}      db.bronze: {{sink: 'file:out', alert: {{rows: 3}}}}\n", "/etc/ckpt.yaml")
+    flow = file.pipelines["shop"].flows["db.bronze"]
+    assert (file.pipelines["shop"].spec, flow.deploy.sink.text) == ("/etc/p/spark-pipeline.yml", "file:/etc/out")
+    assert (flow.alert, flow.lines["sink"]) == (Alert(rows=3), 6)
 
 
 #: Each text with what is said of it.

@@ -1,0 +1,110 @@
+"""Gating the next run of a pipeline: the pipeline as a whole, and the restart of each of its flows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from airflow_provider_ckpt.checkpoint.view import CheckpointView
+from airflow_provider_ckpt.checks.findings import Finding
+from airflow_provider_ckpt.errors import CheckpointError
+from airflow_provider_ckpt.fleet.pipeline import PipelineFlow, SeenPipeline
+from airflow_provider_ckpt.fleet.pipeline_findings import ALL, not_judged_of, pipeline_findings, runs, table_of
+from airflow_provider_ckpt.query.query_file import Query, QueryFile
+from airflow_provider_ckpt.restart.forecast import DECISIONS, Forecast
+
+#: Forecasts the restart of one flow.
+Foretell = Callable[[Query, frozenset[str] | None], tuple[CheckpointView, Forecast]]
+
+
+@dataclass(frozen=True, slots=True)
+class GatedFlow:
+    """A flow of a pipeline, gated.
+
+    Args:
+        name: Its name, such as ``shop.bronze``.
+        query: What is declared of it.
+        is_there: True if it has a checkpoint.
+        view: Its checkpoint; None when it could not be read.
+        forecast: Its restart; None when its checkpoint could not be read.
+        error: Why it could not be judged; None when it could.
+    """
+
+    name: str
+    query: Query
+    is_there: bool
+    view: CheckpointView | None = None
+    forecast: Forecast | None = None
+    error: CheckpointError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GatedPipeline:
+    """A pipeline, gated.
+
+    Args:
+        name: Its name in the query file.
+        storage: URI of its storage.
+        findings: Findings of the pipeline as a whole, the worst first.
+        unknown: What of it was not judged.
+        flows: The flows that the run may start, without those that it refreshes in full.
+    """
+
+    name: str
+    storage: str
+    findings: tuple[Finding, ...] = ()
+    unknown: tuple[str, ...] = ()
+    flows: tuple[GatedFlow, ...] = field(default=())
+
+    @property
+    def decision(self) -> str:
+        """The worst decision: of the pipeline, and of each flow; what cannot be read blocks."""
+        severities = {finding.severity for finding in self.findings}
+        own = "block" if "error" in severities else "warn" if severities & {"warning"} or self.unknown else "pass"
+        each = ["block" if flow.forecast is None else flow.forecast.decision for flow in self.flows]
+        return max((own, *each), key=DECISIONS.index)
+
+
+def judge_pipeline(
+    file: QueryFile, seen: SeenPipeline, foretell: Foretell, *, full_refresh: Sequence[str] = ()
+) -> GatedPipeline:
+    """Judge the next run of a pipeline.
+
+    Args:
+        file: The query file with the flows of the pipeline.
+        seen: The pipeline.
+        foretell: Forecasts the restart of one flow, beside those that the pipeline defines.
+        full_refresh: Tables that the run refreshes in full; ``all`` is all.
+
+    Raises:
+        ValueError: A table that is to be refreshed is none of the pipeline.
+    """
+    findings = pipeline_findings(seen, full_refresh)
+    return GatedPipeline(
+        seen.name, seen.storage, findings, not_judged_of(seen), tuple(_gated(file, seen, foretell, full_refresh))
+    )
+
+
+def _gated(file: QueryFile, seen: SeenPipeline, foretell: Foretell, full_refresh: Sequence[str]) -> Iterator[GatedFlow]:
+    if ALL in full_refresh:
+        return
+    refreshed = {table_of(seen, table) for table in full_refresh}
+    started, names = runs(seen), {flow.key: name for name, flow in seen.names.items()}
+    for flow in started:
+        if flow.flow.parts in refreshed:  # it begins anew in an empty table
+            continue
+        name = names[flow.key]
+        query = file.queries[name]
+        try:
+            view, forecast = foretell(query, _beside(flow, started, seen))
+        except CheckpointError as error:
+            yield GatedFlow(name, query, flow.is_there, error=error.at(query.checkpoint))
+        else:
+            yield GatedFlow(name, query, flow.is_there, view, forecast)
+
+
+def _beside(flow: PipelineFlow, started: Sequence[PipelineFlow], seen: SeenPipeline) -> frozenset[str] | None:
+    """Names of the other flows into the table of a flow that the run may start; None where they are not known."""
+    if seen.definitions.not_read or not seen.definitions.flows:
+        return None
+    return frozenset(other.flow.name for other in started if other.flow.parts == flow.flow.parts and other != flow)

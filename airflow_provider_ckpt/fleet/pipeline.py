@@ -1,0 +1,219 @@
+"""The flows of a Spark Declarative Pipeline: those that its storage has, and those that its files define."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+
+from airflow_provider_ckpt.checkpoint.flows import Flow
+from airflow_provider_ckpt.errors import CheckpointError
+from airflow_provider_ckpt.query.deploy import DeploySpec, declare
+from airflow_provider_ckpt.query.pipeline_definitions import DefinedFlow, DefinedTarget, Definitions
+from airflow_provider_ckpt.query.pipeline_spec import PipelineSpec
+from airflow_provider_ckpt.query.query_file import ANY_FLOW, Pipeline, Query, QueryFile
+from airflow_provider_ckpt.query.trigger import AVAILABLE_NOW
+
+#: What keeps files with a log of them, as Spark calls it.
+FILE_FORMATS = frozenset({"parquet", "json", "csv", "orc", "text", "avro"})
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineFlow:
+    """One flow.
+
+    Args:
+        flow: Its version that runs, or the first one.
+        replaced: Numbers of the earlier versions.
+        is_there: True if the storage has a version of it.
+        defined: Its definition; None where none was found.
+    """
+
+    flow: Flow
+    replaced: tuple[int, ...] = ()
+    is_there: bool = True
+    defined: DefinedFlow | None = None
+
+    @property
+    def checkpoint(self) -> str:
+        """URI of the checkpoint of the version that runs, or of the first one."""
+        return f"{self.flow.directory}/{self.flow.version}"
+
+    @property
+    def key(self) -> tuple[tuple[str, ...], str]:
+        """What it writes to, and its name."""
+        return self.flow.parts, self.flow.name
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All its names, the shortest first: with database, catalog and table where there are such."""
+        *above, target = self.flow.parts
+        name = self.flow.name
+        longer = [".".join((*above[at:], name)) for at in reversed(range(len(above)))]
+        return name, *longer, ".".join((*above, target, name))
+
+
+@dataclass(frozen=True, slots=True)
+class SeenPipeline:
+    """A pipeline as its files and its storage show it.
+
+    Args:
+        name: Its name in the query file.
+        place: Its specification: a path or a URL.
+        spec: What that says.
+        storage: URI of its storage, as ckpt opens it.
+        flows: Its flows, by what they write to and their names.
+        definitions: What its files define.
+        targets: Its tables and sinks, by the whole names.
+        namespace: Catalog and database of names without them.
+    """
+
+    name: str
+    place: str
+    spec: PipelineSpec
+    storage: str
+    flows: tuple[PipelineFlow, ...] = ()
+    definitions: Definitions = field(default_factory=Definitions)
+    targets: Mapping[tuple[str, ...], DefinedTarget] = field(default_factory=dict)
+    namespace: tuple[str, str] = ("spark_catalog", "default")
+
+    def whole(self, parts: tuple[str, ...]) -> tuple[str, ...]:
+        """The whole name of a table or a sink that a definition names."""
+        return _whole(parts, self.namespace, {parts for parts, target in self.targets.items() if target.is_sink})
+
+    @property
+    def by_name(self) -> dict[str, PipelineFlow]:
+        """The flows by every name that only one of them has."""
+        times = Counter(name for flow in self.flows for name in flow.names)
+        return {name: flow for flow in self.flows for name in flow.names if times[name] == 1}
+
+    @property
+    def names(self) -> dict[str, PipelineFlow]:
+        """Each flow by the shortest of its names that only it has, behind the name of the pipeline."""
+        unique = self.by_name
+        found: dict[str, PipelineFlow] = {}
+        for flow in self.flows:
+            name = next((name for name in flow.names if unique.get(name) == flow), flow.names[-1])
+            found[f"{self.name}.{name}"] = flow
+        return found
+
+    def format_of(self, parts: tuple[str, ...]) -> str | None:
+        """What a table or a sink keeps its rows in; None where nothing says it."""
+        target = self.targets.get(parts)
+        own = None if target is None else target.format
+        return own or (None if target is not None and target.is_sink else self.spec.format)
+
+
+def see_pipeline(
+    name: str, place: str, spec: PipelineSpec, storage: str, there: Iterable[PipelineFlow], definitions: Definitions
+) -> SeenPipeline:
+    """A pipeline of what was read: flows of the storage with their definitions, and those that have not run yet.
+
+    Args:
+        name: Its name in the query file.
+        place: Its specification.
+        spec: What that says.
+        storage: URI of its storage, as ckpt opens it.
+        there: The flows that the storage has.
+        definitions: What its files define.
+    """
+    found = {flow.key: flow for flow in there}
+    namespace = _namespace(spec, found)
+    sinks = {target.parts for target in definitions.targets if target.is_sink}
+    targets = {_whole(target.parts, namespace, sinks): target for target in definitions.targets}
+    for defined in definitions.flows:
+        parts = _whole(defined.target, namespace, sinks)
+        new = PipelineFlow(Flow(storage, parts, defined.name, 0), is_there=False)
+        flow = found.get(new.key, new)
+        found[new.key] = replace(flow, defined=defined)
+    flows = tuple(found[key] for key in sorted(found))
+    return SeenPipeline(
+        name, place, spec, storage, flows=flows, definitions=definitions, targets=targets, namespace=namespace
+    )
+
+
+def _namespace(spec: PipelineSpec, there: Iterable[tuple[tuple[str, ...], str]]) -> tuple[str, str]:
+    """Catalog and database of names without them: of the specification, else the only ones that have flows."""
+    catalog, database = spec.namespace
+    known = {parts[:2] for parts, _ in there if len(parts) == 3}
+    if len(known) == 1:
+        ((only_catalog, only_database),) = known
+        return spec.catalog or only_catalog, spec.database or only_database
+    return catalog, database
+
+
+def _whole(parts: tuple[str, ...], namespace: tuple[str, str], sinks: set[tuple[str, ...]]) -> tuple[str, ...]:
+    return parts if parts in sinks else (*namespace[: max(0, 3 - len(parts))], *parts)
+
+
+def with_flows(file: QueryFile, seen: SeenPipeline) -> QueryFile:
+    """The query file with a query for each flow of a pipeline, named ``shop.bronze``, at the version that runs.
+
+    Args:
+        file: The query file.
+        seen: The pipeline, which the file names.
+    """
+    pipeline, flows = file.pipelines[seen.name], seen.names
+    queries = {
+        name: _query(name, flow, pipeline, seen, file) for name, flow in flows.items() if name not in file.queries
+    }
+    places = {flow.key: name for name, flow in flows.items()}
+    aliases = {f"{seen.name}.{name}": places[flow.key] for name, flow in seen.by_name.items()}
+    aliases |= {file.paths.place(flow.flow.directory): name for name, flow in flows.items()}
+    return replace(
+        file,
+        queries={**file.queries, **queries},
+        aliases={**file.aliases, **{name: to for name, to in aliases.items() if to in queries}},
+    )
+
+
+def _query(name: str, flow: PipelineFlow, pipeline: Pipeline, seen: SeenPipeline, file: QueryFile) -> Query:
+    by_name = seen.by_name
+    own = [said for key, said in pipeline.flows.items() if by_name.get(key.replace("`", "")) == flow]
+    declared = own[0] if own else pipeline.any_flow
+    confs = {**seen.spec.configuration, **(flow.defined.confs if flow.defined else {})}
+    deploy, said_by = declared.deploy, dict[str, str]()
+    if deploy.trigger is None:
+        deploy = replace(deploy, trigger=AVAILABLE_NOW)
+        said_by["trigger"] = f"spark-pipelines, which runs {seen.place}"
+    if confs:
+        deploy = replace(deploy.with_confs({**confs, **deploy.confs}))
+        said_by["confs"] = seen.place if not declared.deploy.confs else f"{seen.place} and {file.place}"
+    sink = _sink(seen.targets.get(flow.flow.parts), file)
+    if deploy.sink is None and sink is not None and flow.defined is not None:
+        deploy = replace(deploy, sink=sink.sink)
+        said_by["sink"] = flow.defined.file
+    return replace(
+        declared,
+        name=name,
+        checkpoint=flow.checkpoint,
+        deploy=deploy,
+        backups=_named(declared.backups, name),
+        undo=_named(declared.undo, name),
+        said_by=said_by,
+    )
+
+
+def _named(text: str | None, name: str) -> str | None:
+    return None if text is None else text.replace(ANY_FLOW, name)
+
+
+def _sink(target: DefinedTarget | None, file: QueryFile) -> DeploySpec | None:
+    """What the definition of a sink says, where ckpt knows such sinks."""
+    if target is None or not target.is_sink or target.format is None:
+        return None
+    path = target.options.get("path")
+    kind = "file" if target.format in FILE_FORMATS else target.format
+    text = kind if path is None else f"{kind}:{file.paths.opened(path)}"
+    with suppress(ValueError, CheckpointError):
+        return declare(DeploySpec(), {"sink": text})
+    return None
+
+
+def pipeline_of(file: QueryFile, word: str) -> str | None:
+    """The pipeline that a word names, by itself or with one of its flows; None for none."""
+    if word in file.queries:
+        return None
+    fitting = [name for name in file.pipelines if word == name or word.startswith(f"{name}.")]
+    return max(fitting, key=len, default=None)

@@ -1,0 +1,107 @@
+"""Flows are read from the text of Python, which is not run; what may be otherwise makes them not whole."""
+
+from __future__ import annotations
+
+import pytest
+
+from airflow_provider_ckpt.query.pipeline_definitions import Definitions
+
+HEAD = "from pyspark import pipelines as dp\n"
+WHOLE = """
+TABLE = "bronze"
+dp.create_streaming_table(TABLE, format="Delta")
+dp.create_sink("out", "json", {"path": "/out", "n": 1})
+
+@dp.append_flow(target=TABLE, name="early", spark_conf={"spark.sql.shuffle.partitions": "8"})
+def early_files():
+    return spark.readStream.format("json").load("/in")
+
+@dp.append_flow(target=f"lake.db.`my.{TABLE}`")
+def late():
+    return spark.readStream.option("a", 1).table(TABLE).join(spark.read.table("dim"), "id")
+
+@dp.table
+def silver():
+    return spark.readStream.table("db.bronze")
+
+@dp.table(name="gold", comment=make())
+def of_gold(): ...
+
+@dp.materialized_view
+def totals():
+    return spark.read.table("gold")
+
+dp.create_auto_cdc_flow(target="current", source="silver", keys=["id"], sequence_by="ts")
+"""
+
+
+def definitions(text: str, head: str = HEAD) -> Definitions:
+    found = Definitions()
+    found.add_python(head + text, "flows.py")
+    return found
+
+
+def test_what_a_file_defines():
+    found = definitions(WHOLE)
+    assert found.not_read == []
+    assert [(flow.name, flow.target, flow.reads) for flow in found.flows] == [
+        ("early", ("bronze",), ()),
+        ("late", ("lake", "db", "my.bronze"), (("bronze",),)),
+        ("silver", ("silver",), (("db", "bronze"),)),
+        ("gold", ("gold",), ()),
+        ("current", ("current",), (("silver",),)),
+    ]
+    assert found.flows[0].confs == {"spark.sql.shuffle.partitions": "8"}
+    assert [(each.parts, each.format, each.is_sink, dict(each.options)) for each in found.targets] == [
+        (("bronze",), "delta", False, {}),
+        (("out",), "json", True, {"path": "/out", "n": "1"}),
+        (("silver",), None, False, {}),
+        (("gold",), None, False, {}),
+    ]
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "import pyspark.pipelines as dp\n",
+        "from pyspark import pipelines as dp\n",
+        "import pyspark.pipelines\ndp = 1\n",
+        "from pyspark.pipelines import table\n",
+    ],
+)
+def test_the_module_by_each_of_its_names(head):
+    called = {"from pyspark.pipelines": "@table", "import pyspark.pipelines\n": "@pyspark.pipelines.table"}
+    decorator = next((said for begin, said in called.items() if head.startswith(begin)), "@dp.table")
+    assert [flow.name for flow in definitions(f"{decorator}\ndef t(): ...\n", head).flows] == ["t"]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("for t in ts:\n    @dp.table(name=t)\n    def f(): ...", "flows.py line 3: table is in a block"),
+        ("if prod:\n    dp.create_streaming_table('a')", "flows.py line 3: create_streaming_table is in a block"),
+        (
+            "def make(t):\n    @dp.append_flow(target=t)\n    def f(): ...\n",
+            "flows.py line 3: append_flow is in a block",
+        ),
+        ("@dp.append_flow(target=t)\ndef f(): ...", "flows.py line 2: append_flow of f has a value that is computed"),
+        ("@dp.append_flow(**all)\ndef f(): ...", "flows.py line 2: append_flow of f has a value that is computed"),
+        ("@dp.append_flow\ndef f(): ...", "flows.py line 2: append_flow of f has no name that can be read"),
+        ("dp.create_sink(name(), 'json')", "flows.py line 2: create_sink has a value that is computed"),
+        ("def (", "flows.py is no Python that can be read"),
+        ("import dlt", "flows.py line 2: dlt is of Databricks"),
+        ("x = [dp.create_streaming_table(t) for t in ts]", "flows.py line 2: create_streaming_table is in a block"),
+        ("print(dp.create_streaming_table('a'))", "flows.py line 2: create_streaming_table is in a block"),
+    ],
+)
+def test_what_may_be_otherwise_is_said(text, says):
+    assert [said[: len(says)] for said in definitions(text).not_read] == [says]
+
+
+def test_a_file_of_sql_is_read_as_well():
+    found = Definitions()
+    found.add_sql(
+        "CREATE STREAMING TABLE a.t;\nCREATE FLOW f AS INSERT INTO a.t SELECT * FROM STREAM s;\nDROP TABLE x", "a.sql"
+    )
+    assert [(flow.name, flow.target, flow.line) for flow in found.flows] == [("f", ("a", "t"), 2)]
+    assert found.not_read == ["a.sql line 3: DROP TABLE x is no definition that is known here"]
