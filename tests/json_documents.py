@@ -21,6 +21,7 @@ from airflow_provider_ckpt.documents import (
     findings,
     lineage,
     positions,
+    queries,
     tasks,
     waits,
 )
@@ -30,7 +31,7 @@ from tests.package import PACKAGE
 
 PAGE = Path(__file__).parents[1] / "docs/json.md"
 LINEAGE_SCHEMA = Path(__file__).parents[1] / "docs/lineage/CkptTaskRunFacet.json"
-ROOMS = (documents, positions, findings, waits, backups, changes, tasks, lineage, files)
+ROOMS = (documents, positions, findings, queries, waits, backups, changes, tasks, lineage, files)
 #: What prints or returns each document; files and XComs say it in their own first line.
 PRINTED_BY: Mapping[type, str] = {
     documents.ErrorDocument: "any command",
@@ -46,6 +47,7 @@ PRINTED_BY: Mapping[type, str] = {
     findings.ChecksDocument: "ckpt check, of several locations",
     findings.GateDocument: "ckpt gate",
     findings.FleetDocument: "ckpt fleet",
+    queries.QueriesDocument: "ckpt queries",
     findings.ExplainDocument: "ckpt explain",
     waits.WaitDocument: "ckpt wait",
     backups.BackupDocument: "ckpt backup",

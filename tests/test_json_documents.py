@@ -10,7 +10,7 @@ import pytest
 from airflow_provider_ckpt.change.plan import file as plan_file
 from airflow_provider_ckpt.checks.baseline import parse_baseline
 from airflow_provider_ckpt.cli import run
-from airflow_provider_ckpt.documents import ErrorDocument, backups, changes, files, findings, positions, waits
+from airflow_provider_ckpt.documents import ErrorDocument, backups, changes, files, findings, positions, queries, waits
 from airflow_provider_ckpt.fleet.changes import Known, parse_known
 from airflow_provider_ckpt.restart.bookmark import bookmark_from_dict
 from tests.goldens import unpack
@@ -46,6 +46,7 @@ PRINTED = [
     ("restore {}/backups --to {}/new --execute --accept-sink unknown", changes.ChangeDocument),
     ("rollback {}/orders --to-batch 3 --plan-out {}/plan.json", changes.ChangeDocument),
     ("rollback {}/orders --to-batch 3 --execute --i-know-it-is-stopped --accept-sink unknown --quiet-period 0", changes.ChangeDocument),
+    ("queries --file {}/ckpt.yaml", queries.QueriesDocument),
     ("history {}/orders", changes.HistoryDocument),
     ("history {}/orders --plan {plan}", changes.RecordDocument),
     ("undo {}/orders --execute --i-know-it-is-stopped --accept-sink unknown --quiet-period 0", changes.ChangeDocument),
@@ -80,6 +81,10 @@ def printed(tmp_path_factory) -> tuple[Path, dict[str, str]]:
     (archive,) = (Path(__file__).parent / "golden").glob("spark-4.3.0/file-to-parquet-5.tar.gz")
     (unpack(archive, place) / "checkpoint").rename(place / "orders")
     KafkaQuery(place / "kafka").commit({"orders": {"0": 5}})
+    (place / "ckpt.yaml").write_text(
+        "format_version: 1\ndefaults: {backups: backups, alert: {age: 5m, behind: 1m}}\nqueries:\n"
+        "  orders: {checkpoint: orders, sources: [file:in]}\n  nowhere: {checkpoint: nowhere}\n"
+    )
     found, plan_id = {}, ""
     for line, _ in PRINTED:
         said = StringIO()

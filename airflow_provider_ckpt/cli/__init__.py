@@ -30,6 +30,7 @@ MODULES = {
     "gate": "gate",
     "explain": "explain",
     "fleet": "fleet",
+    "queries": "queries.command",
     **dict.fromkeys(("backup", "backups", "verify", "restore"), "backup"),
     "prune": "prune",
     **dict.fromkeys(("rollback", "undo"), "changes.rollback"),
@@ -49,7 +50,19 @@ MODULES = {
 
 #: What the commands are for, as the help and the reference group them.
 GROUPS = {
-    "Reading": ("show", "log", "diff", "lag", "export", "publish-offsets", "check", "explain", "gate", "fleet"),
+    "Reading": (
+        "show",
+        "log",
+        "diff",
+        "lag",
+        "export",
+        "publish-offsets",
+        "check",
+        "explain",
+        "gate",
+        "fleet",
+        "queries",
+    ),
     "Waiting": ("wait",),
     "Backups": ("backup", "backups", "verify", "restore", "prune"),
     "Changes": (

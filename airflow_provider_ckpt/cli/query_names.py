@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import click
 
 from airflow_provider_ckpt.cli.absolute_words import ARGUMENTS, absolute_location
-from airflow_provider_ckpt.cli.find_query_file import OPTION, file_of
+from airflow_provider_ckpt.cli.find_query_file import CKPT_FILE, OPTION, QUERY_FILE, FilePlace, file_of
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.query.declared import DECLARED, texts_declared
 from airflow_provider_ckpt.query.spark_version import conf_text
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 #: Where the query of the command that runs is kept, in the ``meta`` of its context.
 META = "airflow_provider_ckpt.query"
+#: Where the query file that counts is kept there; None when there is none.
+PLACE = "airflow_provider_ckpt.query_file"
 #: Where the pipeline of the command is kept.
 PIPELINE = "airflow_provider_ckpt.pipeline"
 
@@ -110,6 +112,7 @@ def with_query(command: click.Command, words: Sequence[str], context: click.Cont
         click.UsageError: The query file cannot be read, or the query has no such place.
     """
     name, (place, words) = command.name or "", file_of(words)
+    context.meta[PLACE] = place
     operands, given = _operands(command, words)
     is_needed = any(_is_no_place(name, words[at]) for at in operands)
     file = place.read(is_needed=is_needed) if place is not None and operands else None
@@ -123,7 +126,7 @@ def with_query(command: click.Command, words: Sequence[str], context: click.Cont
         if query is not None:
             found[at] = _location(name, query, file)
         elif _is_no_place(name, words[at]):
-            raise click.UsageError(_unknown(words[at], file))
+            raise click.UsageError(unknown_name(words[at], file))
     found = _with_location(found, _TO_CHECKPOINTS.get(name), file)
     named = [query for query in queries.values() if query is not None]
     if len(named) != 1:
@@ -146,11 +149,29 @@ def with_query(command: click.Command, words: Sequence[str], context: click.Cont
 
 
 def _storage_options(file: QueryFile, words: Sequence[str]) -> list[str]:
-    """The options of storage that the file declares, without those that are given."""
-    given = {word.removeprefix("--storage-option=").partition("=")[0] for word in words}
-    options = {key: value for key, value in file.storage.options.items() if key not in given}
+    """The words that say the options of storage that the file declares, without those that are given."""
+    given = [word.removeprefix("--storage-option=") for word in words]
+    return [word for text in declared_storage(file, given) for word in ("--storage-option", text)]
+
+
+def declared_storage(file: QueryFile, given: Sequence[str]) -> list[str]:
+    """The options of storage that the file declares, as ``KEY=VALUE``, without those that are given so."""
+    keys = {text.partition("=")[0] for text in given}
+    options = {key: value for key, value in file.storage.options.items() if key not in keys}
     texts = {key: json.dumps(value) if isinstance(value, dict) else conf_text(value) for key, value in options.items()}
-    return [word for key, text in texts.items() for word in ("--storage-option", f"{key}={text}")]
+    return [f"{key}={text}" for key, text in texts.items()]
+
+
+def declared_file() -> QueryFile:
+    """The query file of the command that runs, which is about its queries. Raises click.UsageError."""
+    place: FilePlace | None = click.get_current_context().meta.get(PLACE)
+    file = None if place is None else place.read(is_needed=True)
+    if file is None:
+        raise click.UsageError(
+            f"there is no query file: {QUERY_FILE} is neither in this directory nor above it; name one with {OPTION} "
+            f"or ${CKPT_FILE}"
+        )
+    return file
 
 
 def _is_no_place(command: str, word: str) -> bool:
@@ -265,7 +286,8 @@ def name_of(context: click.Context) -> str | None:
     return None if named is None else named.query.name
 
 
-def _unknown(word: str, file: QueryFile) -> str:
+def unknown_name(word: str, file: QueryFile) -> str:
+    """What is said of a word that is neither a query of the file nor a place."""
     near = get_close_matches(word, file.queries, 1)
     known = f"did you mean {near[0]}?" if near else f"its queries are {', '.join(sorted(file.queries)[:20]) or 'none'}"
     return f"{word} is no query of {file.place}, and nothing is there; {known}"

@@ -83,13 +83,13 @@ def _judge(examined: _Examined, deploy: DeploySpec | None, positions: FleetPosit
     found = FleetPosition() if positions is None else positions.of(view, examined.store)
     if deploy is None:
         lost = found.losses.findings if found.losses else ()
-        row = _row(view, worst_first((*findings, *lost)), None, (*not_read(view), *found.unknown))
+        row = row_of(view, worst_first((*findings, *lost)), None, (*not_read(view), *found.unknown))
     else:
         own = deploy if positions is None else _with(positions.deploy_of(view.location), deploy)
         # What nobody answered is no pass either.
         foretold = forecast(view, own, replace(found.losses or Losses(), unknown=found.unknown))
         found_all = worst_first(dict.fromkeys((*findings, *foretold.findings)))
-        row = _row(view, found_all, foretold.decision, foretold.unknown)
+        row = row_of(view, found_all, foretold.decision, foretold.unknown)
     return replace(row, sources=found.sources, expires_ms=found.expires_ms, lag_error=found.error)
 
 
@@ -104,9 +104,13 @@ def _examine(found: Found, deep: bool) -> CheckpointView:
     return examine(found.store, deep=deep, listing=found.listing, each=True)
 
 
-def _row(
-    view: CheckpointView, findings: tuple[Finding, ...], decision: str | None, unknown: tuple[str, ...]
+def row_of(
+    view: CheckpointView,
+    findings: tuple[Finding, ...],
+    decision: str | None = None,
+    unknown: tuple[str, ...] = (),
 ) -> FleetRow:
+    """The row of a checkpoint that was read and judged."""
     commits_ms = _commits_ms(view)
     return FleetRow(
         location=view.location,

@@ -47,10 +47,10 @@ class Alert:
     """Thresholds of a query; None is no threshold.
 
     Args:
-        behind_ms: Most age of the newest record that is not read, milliseconds.
-        delay_ms: Most delay of the watermark, milliseconds.
+        behind_ms: Most age of the oldest data that is not read, milliseconds.
+        delay_ms: Most time from the watermark of a batch to the begin of the batch, milliseconds.
         age_ms: Most age of the newest commit, milliseconds.
-        rows: Most rows, files or versions that are not read.
+        rows: Most rows, offsets, files or versions that are not read, of each source.
     """
 
     behind_ms: int | None = None
@@ -74,7 +74,7 @@ class Query:
         alert: Its thresholds.
         engine: The engine that runs it, as the file says it.
         clusters: The Kafka clusters that its sources name, by source id.
-        lines: Line of the file, from 1, by key.
+        lines: Line of the file, from 1, by key, such as ``sink`` and ``alert.behind``.
         said_by: Where another file declares it, by key, such as a definition of a pipeline.
     """
 

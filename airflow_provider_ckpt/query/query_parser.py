@@ -178,7 +178,7 @@ class _Parser:
             alert=self._alert(at.get("alert", path), found.get("alert")),
             engine=self._mapping(at.get("engine", path), found.get("engine")),
             clusters=clusters,
-            lines={key: self._document.line(where) for key, where in at.items()},
+            lines={key: self._document.line(where) for key, where in self._with_alert(at).items()},
         )
 
     def _root(self, path: Path, text: str | None, name: str, checkpoint: str) -> str | None:
@@ -289,6 +289,10 @@ class _Parser:
             else:
                 values[_ALERT[key]] = self._checked(at, parse_duration_ms, str(value))
         return Alert(**values)
+
+    def _with_alert(self, at: Mapping[str, Path]) -> dict[str, Path]:
+        """Paths of the declarations of a query, with those of its thresholds."""
+        return {**at, **{f"alert.{key}": (*at["alert"], key) for key in _ALERT if "alert" in at}}
 
     def _refuse_one_checkpoint_twice(self, queries: Mapping[str, Query]) -> None:
         seen: dict[str, str] = {}

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from airflow_provider_ckpt.checks.findings import SEVERITIES
+from airflow_provider_ckpt.fleet.row import FleetRow
 
 if TYPE_CHECKING:
-    from airflow_provider_ckpt.fleet.row import FleetRow
+    from airflow_provider_ckpt.fleet.queries.row import QueryRow
     from airflow_provider_ckpt.sources.lag import PartitionLag, SourceLag
 
 #: A source with more partitions has a series for each topic alone; with more topics, one for the source alone.
@@ -79,6 +80,9 @@ _AGE = _Family("ckpt_source_lag_seconds", "seconds", "Age of the oldest data tha
 _EXPIRES = _Family(
     "ckpt_source_expires_seconds", "seconds", "Time until the first unread record may be deleted by its age."
 )
+_HOLDS = _Family(
+    "ckpt_query_threshold_holds", "", "1 when a threshold of the query file holds, 0 when it is passed or not known."
+)
 
 
 def lag_metrics(row: FleetRow) -> str:
@@ -88,6 +92,10 @@ def lag_metrics(row: FleetRow) -> str:
 
 def fleet_metrics(rows: Sequence[FleetRow]) -> str:
     """The lags and findings of a fleet, as one exposition."""
+    return _text(_of_fleet(rows))
+
+
+def _of_fleet(rows: Sequence[FleetRow]) -> list[Iterable[str]]:
     judged = [row for row in rows if row.replaced_by is None]
     findings = (
         ({**_whole(row), "severity": severity}, count)
@@ -95,13 +103,23 @@ def fleet_metrics(rows: Sequence[FleetRow]) -> str:
         if row.error is None
         for severity, count in _severities(row).items()
     )
-    families = [
+    return [
         _READABLE.lines((_whole(row), float(not (row.error or row.lag_error))) for row in judged),
         _FINDINGS.lines(findings),
         _CHECKPOINT_EXPIRES.lines((_whole(row), _seconds(row.expires_ms)) for row in judged),
         *_of_lags([row for row in judged if row.error is None], MOST_PARTITIONS_OF_FLEET),
     ]
-    return _text(families)
+
+
+def query_metrics(rows: Sequence[QueryRow]) -> str:
+    """The lags and findings of the queries of a query file, and which of their thresholds hold."""
+    judged = [row.checkpoint or FleetRow(row.location, error=str(row.failure)) for row in rows]
+    thresholds = [
+        ({"query": row.name, "checkpoint": row.location, "threshold": item.key}, item)
+        for row in rows
+        for item in row.thresholds
+    ]
+    return _text([*_of_fleet(judged), _HOLDS.lines((labels, float(item.holds)) for labels, item in thresholds)])
 
 
 def _text(families: Iterable[Iterable[str]]) -> str:

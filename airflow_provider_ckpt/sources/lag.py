@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 #: Beginning of a note that matters more than the numbers.
 SPARK_STOPS = "Spark does not start, unless failOnDataLoss is false"
+#: Beginning of a note that says why.
+NOT_KNOWN = "how far it is behind is not known: "
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +143,7 @@ def lag_not_known(source_id: str, source_type: str, why: str) -> SourceLag:
         source_type: Its type, as declared.
         why: What is wrong, without a full stop.
     """
-    note = f"how far it is behind is not known: {why}. ckpt gate says what Spark does with it"
+    note = f"{NOT_KNOWN}{why}. ckpt gate says what Spark does with it"
     return SourceLag(source_id, source_type, notes=(note,), is_partial=True)
 
 

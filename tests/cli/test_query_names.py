@@ -211,7 +211,7 @@ EACH = [
 
 
 def test_each_command_is_among_them():
-    without = {"completion", "mcp", "publish-offsets"}  # the last asks a broker, and refuses a source of files
+    without = {"completion", "mcp", "queries", "publish-offsets"}  # the last asks a broker, and refuses files
     assert {words.split()[0] for words in EACH} == set(cli.commands) - without
 
 

@@ -172,6 +172,26 @@ def survey(
     return tuple(sorted(found, key=lambda record: record.order)), unreadable
 
 
+def find_newest(checkpoint: Store, undo: Store | None = None) -> Record | None:
+    """The change that was begun last, by the clock of the storage, of which alone the record is read.
+
+    Raises StoreError: the record is damaged, or the storage does not tell when a file was written.
+    """
+    newest: tuple[int, Store, Mapping[str, StoredObject]] | None = None
+    for root in _places(checkpoint, undo):
+        for directory in root.ls()[1]:
+            store = root.child(directory)
+            files = store.ls()[0]
+            if PLAN not in files:
+                continue
+            began_ms = files.get(BEGUN, files[PLAN]).modified_ms
+            if began_ms is None:
+                raise StoreError("the storage does not tell which change is the newest", location=root.location)
+            if newest is None or began_ms > newest[0]:
+                newest = (began_ms, store, files)
+    return None if newest is None else read_record(newest[1], newest[2])
+
+
 def next_number(checkpoint: Store, undo: Store | None = None) -> int:
     """The number of a change that begins now, under the lock: one more than that of any before it."""
     return 1 + max((record.number for record in survey(checkpoint, undo)[0]), default=0)

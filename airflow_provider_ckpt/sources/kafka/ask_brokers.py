@@ -25,10 +25,17 @@ class Brokers:
     Args:
         kafka_config: Options of the clients, as ``KafkaBroker`` takes it.
         connected: Connections that there are already, by their servers.
+        configs: What is declared of the clients of some servers, by these; ``kafka_config`` wins over it.
     """
 
-    def __init__(self, kafka_config: Mapping[str, Any], connected: Mapping[str, KafkaBroker] | None = None) -> None:
+    def __init__(
+        self,
+        kafka_config: Mapping[str, Any],
+        connected: Mapping[str, KafkaBroker] | None = None,
+        configs: Mapping[str, Mapping[str, Any]] | None = None,
+    ) -> None:
         self._config = kafka_config
+        self._configs = configs or {}
         self._brokers: dict[str, KafkaBroker] = dict(connected or {})
         self._topics: dict[str, dict[str, Extent]] = {}
         self._ages: dict[str, dict[tuple[Partition, int], int | None]] = {}
@@ -39,8 +46,13 @@ class Brokers:
     def at(self, servers: str) -> KafkaBroker:
         """The connection to some servers. Raises StoreError as :class:`KafkaBroker`."""
         if servers not in self._brokers:
-            self._brokers[servers] = KafkaBroker(servers, self._config)
+            self._brokers[servers] = KafkaBroker(servers, {**self._configs.get(servers, {}), **self._config})
         return self._brokers[servers]
+
+    @property
+    def connections(self) -> Mapping[str, KafkaBroker]:
+        """The connections by their servers, for another object that asks anew."""
+        return dict(self._brokers)
 
     @property
     def requests(self) -> int:

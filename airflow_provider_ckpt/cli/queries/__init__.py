@@ -1,0 +1,1 @@
+"""``ckpt queries``: the queries of a query file, a row each."""

@@ -1,0 +1,62 @@
+"""``ckpt queries --watch``: the table again and again in a terminal; elsewhere a line for each change."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import time
+from collections.abc import Sequence
+from typing import NoReturn
+
+import click
+
+from airflow_provider_ckpt.cli.queries.output import print_for_people
+from airflow_provider_ckpt.cli.render import say
+from airflow_provider_ckpt.clock import now_ms
+from airflow_provider_ckpt.fleet.queries.events import events
+from airflow_provider_ckpt.fleet.queries.read_queries import QueryReader
+from airflow_provider_ckpt.fleet.queries.row import QueryRow
+from airflow_provider_ckpt.report.query_tables import headline
+from airflow_provider_ckpt.times import calendar_time
+
+#: Lines of a terminal that are left to what stands around the table.
+_AROUND = 14
+
+
+def watch(reader: QueryReader, names: Sequence[str], interval_s: float) -> NoReturn:
+    """Read and show the queries until somebody interrupts it."""
+    before: dict[str, QueryRow] = {}
+    while True:
+        began_s = time.monotonic()
+        rows = list(reader.read(names))
+        if sys.stdout.isatty():
+            _draw(rows, interval_s)
+        else:
+            _tell(rows, before)
+        before = {row.name: row for row in rows}
+        time.sleep(max(0.05, interval_s - (time.monotonic() - began_s)))
+
+
+def _draw(rows: Sequence[QueryRow], interval_s: float) -> None:
+    """The table in place of the one before."""
+    click.clear()
+    say(f"{_now()}, read again each {interval_s:g} s; Ctrl-C ends it.")
+    print_for_people(rows, max(5, shutil.get_terminal_size().lines - _AROUND))
+
+
+def _tell(rows: Sequence[QueryRow], before: dict[str, QueryRow]) -> None:
+    """A line for each change since the last time; at the first time the head line, and what is the matter."""
+    if not before:
+        _say(headline(rows))
+    for row in rows:
+        for line in events(before.get(row.name), row):
+            _say(line)
+
+
+def _say(text: str) -> None:
+    say(f"{_now()} {text}")
+    sys.stdout.flush()  # a pipe is buffered, and who reads it waits for this line
+
+
+def _now() -> str:
+    return calendar_time(now_ms()).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,296 @@
+"""Reading the queries of a query file: their checkpoints, their sources, their backups, the changes made to them.
+
+Each reading has a time limit, so that a storage or a broker that does not answer is told, and holds no other query.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import islice
+from typing import Any, TypeVar
+
+from airflow_provider_ckpt.backup.read_by_query import QueryBackups
+from airflow_provider_ckpt.change.record.journal import find_newest
+from airflow_provider_ckpt.checkpoint.listing import DirectoryListing, list_checkpoint, list_logs
+from airflow_provider_ckpt.checkpoint.view import CheckpointView
+from airflow_provider_ckpt.checks import check
+from airflow_provider_ckpt.checks.inspect import examine
+from airflow_provider_ckpt.clock import now_ms
+from airflow_provider_ckpt.errors import CheckpointError, CheckpointNotFoundError, StoreUnavailableError
+from airflow_provider_ckpt.fleet.find import patiently
+from airflow_provider_ckpt.fleet.judge import row_of
+from airflow_provider_ckpt.fleet.queries.ask_in_time import Late, in_time
+from airflow_provider_ckpt.fleet.queries.ask_sources import SourcesAnswer, ask_sources
+from airflow_provider_ckpt.fleet.queries.row import NewestBackup, NewestChange, QueryRow
+from airflow_provider_ckpt.fleet.queries.thresholds import Measures, behind_of, judge_thresholds
+from airflow_provider_ckpt.query.query_file import Query, QueryFile
+from airflow_provider_ckpt.sources.kafka.ask_brokers import Brokers
+from airflow_provider_ckpt.sources.open_end import Access
+from airflow_provider_ckpt.sources.read_lag import LagQuestion, question_of, read_ahead
+from airflow_provider_ckpt.storage.store import Store
+from airflow_provider_ckpt.times import duration_text
+
+#: The brokers are asked for so many queries together; as many checkpoints are held at once.
+TOGETHER = 200
+THREADS, TIMEOUT_S = 8, 15.0
+#: Of so many queries it is remembered what has been read.
+MOST_REMEMBERED = 1_000
+_SOCKET_TIMEOUT = "socket.timeout.ms"
+NO_ENGINE = "no engine is declared"
+ENGINE_NOT_ASKED = "an engine is declared, and this version of ckpt asks none"
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """A checkpoint that was read.
+
+    Args:
+        store: Its directory.
+        listing: The listing that it was read by.
+        view: What was read.
+    """
+
+    store: Store
+    listing: DirectoryListing
+    view: CheckpointView
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """What the sources of a query are asked, or why they cannot be."""
+
+    lag: LagQuestion
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Answers:
+    """What was answered of one query, or why not; None where there is nothing, or nothing is declared."""
+
+    sources: SourcesAnswer | CheckpointError | None
+    backup: NewestBackup | CheckpointError | None
+    change: NewestChange | CheckpointError | None
+
+
+class QueryReader:
+    """Reads the queries of a file, as often as it is asked to; a checkpoint that has not changed is only listed again.
+
+    Args:
+        file: The query file.
+        open_store: Opens a location.
+        kafka_config: Options of all Kafka clients, over those that the file declares.
+        configs: Options of the clients of some servers, by these; None for those that the file declares.
+        threads: How many readings are under way at once.
+        timeout_s: How long each may take, seconds.
+    """
+
+    def __init__(
+        self,
+        file: QueryFile,
+        open_store: Callable[[str], Store],
+        kafka_config: Mapping[str, Any],
+        *,
+        configs: Mapping[str, Mapping[str, Any]] | None = None,
+        threads: int = THREADS,
+        timeout_s: float = TIMEOUT_S,
+    ) -> None:
+        self._file = file
+        self._open = open_store
+        self._config = {_SOCKET_TIMEOUT: str(max(1_000, int(timeout_s * 1_000))), **kafka_config}
+        self._configs = declared_configs(file.queries.values()) if configs is None else configs
+        self._threads, self._timeout_s = threads, timeout_s
+        self._brokers = Brokers(self._config, configs=self._configs)
+        self._seen: dict[str, _Seen] = {}
+        self._backups: dict[str, NewestBackup] = {}
+
+    def read(self, names: Sequence[str] = ()) -> Iterator[QueryRow]:
+        """A row for each query, in the order of the file; for those with the given names alone, when there are any."""
+        self._brokers = Brokers(self._config, self._brokers.connections, self._configs)
+        wanted = iter(query for query in self._file.queries.values() if not names or query.name in names)
+        while some := list(islice(wanted, TOGETHER)):
+            yield from self._read_together(some)
+
+    def _read_together(self, queries: Sequence[Query]) -> Iterator[QueryRow]:
+        seen = dict(zip((query.name for query in queries), self._answers(self._see, queries), strict=True))
+        there = [(query, found) for query in queries if isinstance(found := seen[query.name], _Seen)]
+        questions = {query.name: _question(query) for query, _ in there}
+        late = self._ask_brokers([(found.view, questions[query.name].lag) for query, found in there])
+        asked = now_ms()
+        sources = self._answers(lambda item: self._ask(item[1], questions[item[0].name], late, asked), there)
+        backups = self._answers(lambda item: self._newest_backup(*item), there)
+        changes = self._answers(lambda item: self._newest_change(*item), there)
+        answers = map(_Answers, sources, backups, changes)
+        told = {query.name: self._row(query, found, of) for (query, found), of in zip(there, answers, strict=True)}
+        for query in queries:
+            found = seen[query.name]
+            yield told[query.name] if isinstance(found, _Seen) else self._not_read(query, found)
+
+    def _answers(self, function: Callable[[Any], Result], items: Iterable[Any]) -> list[Result | CheckpointError]:
+        """Results in order; of one that fails its error, of one that does not answer in time an error that says so."""
+        found: list[Result | CheckpointError] = []
+        calls = [partial(function, item) for item in items]
+        for answer in in_time(calls, threads=self._threads, timeout_s=self._timeout_s):
+            try:
+                found.append(answer())
+            except CheckpointError as error:
+                found.append(error)
+            except Late:
+                found.append(
+                    StoreUnavailableError(f"there was no answer within {duration_text(self._timeout_s * 1000)}")
+                )
+        return found
+
+    # --- the checkpoint ---------------------------------------------------------------------------------------------
+
+    def _see(self, query: Query) -> _Seen:
+        return _see(self._open(query.checkpoint), self._seen.get(query.name))
+
+    def _not_read(self, query: Query, error: CheckpointError) -> QueryRow:
+        self._seen.pop(query.name, None)
+        why = f"the checkpoint could not be read: {error.message}".rstrip(".")
+        return QueryRow(
+            query.name,
+            query.checkpoint,
+            running_unknown=ENGINE_NOT_ASKED if query.engine else NO_ENGINE,
+            thresholds=judge_thresholds(query.alert, Measures(why=why), self._origins(query)),
+            failure=error.at(query.checkpoint),
+        )
+
+    def _row(self, query: Query, seen: _Seen, answers: _Answers) -> QueryRow:
+        if len(self._seen) < MOST_REMEMBERED or query.name in self._seen:
+            self._seen[query.name] = seen
+        row = row_of(seen.view, check(seen.view))
+        if isinstance(answers.sources, CheckpointError):
+            row = replace(row, lag_error=f"its sources: {answers.sources.message}")
+        elif answers.sources is not None:
+            row = replace(row, sources=answers.sources.sources, lag_error=answers.sources.error)
+        delay_ms = None
+        if row.watermark_ms and row.planned_at_ms is not None:  # 0 is none
+            delay_ms = row.planned_at_ms - row.watermark_ms
+        measures = Measures(
+            row.sources, row.last_commit_age_ms, delay_ms, is_committed=row.latest_committed_batch is not None
+        )
+        return QueryRow(
+            query.name,
+            query.checkpoint,
+            running_unknown=ENGINE_NOT_ASKED if query.engine else NO_ENGINE,
+            watermark_delay_ms=delay_ms,
+            behind_ms=behind_of(row.sources),
+            backup=None if isinstance(answers.backup, CheckpointError) else answers.backup,
+            backup_unknown=str(answers.backup) if isinstance(answers.backup, CheckpointError) else None,
+            change=None if isinstance(answers.change, CheckpointError) else answers.change,
+            change_unknown=str(answers.change) if isinstance(answers.change, CheckpointError) else None,
+            thresholds=judge_thresholds(query.alert, measures, self._origins(query)),
+            checkpoint=row,
+        )
+
+    def _origins(self, query: Query) -> dict[str, str]:
+        found = {key: self._file.origin(query, f"alert.{key}") for key in ("behind", "delay", "age", "rows")}
+        return {key: origin for key, origin in found.items() if origin is not None}
+
+    # --- its sources ------------------------------------------------------------------------------------------------
+
+    def _ask_brokers(self, asked: Sequence[tuple[CheckpointView, LagQuestion]]) -> dict[str, str]:
+        """Ask each cluster for all queries together. Returns why some did not answer in time, by their servers."""
+        at_ms = now_ms()
+        servers = sorted(
+            {source.location for _, lag in asked for source in lag.sources.values() if source.type == "kafka"}
+        )
+
+        def ask(of: str) -> None:
+            only = [(view, _of_servers(lag, of)) for view, lag in asked]
+            read_ahead([(view, lag) for view, lag in only if lag.sources], self._brokers, at_ms)
+
+        answers = self._answers(ask, servers)
+        return {
+            of: f"kafka:{of} did not answer: {answer.message}"
+            for of, answer in zip(servers, answers, strict=True)
+            if isinstance(answer, CheckpointError)
+        }
+
+    def _ask(self, seen: _Seen, question: _Question, late: Mapping[str, str], at_ms: int) -> SourcesAnswer | None:
+        """The answer of the sources; None when none is declared."""
+        if question.error is not None:
+            raise CheckpointError(question.error)
+        if not question.lag.sources:
+            return None
+        access = Access(self._open, seen.store, self._config)
+        return ask_sources(seen.view, question.lag, access, at_ms, self._brokers, late)
+
+    # --- its backups and changes ------------------------------------------------------------------------------------
+
+    def _newest_backup(self, query: Query, seen: _Seen) -> NewestBackup | None:
+        """The newest backup; None without one."""
+        if query.backups is None:
+            return None
+        if seen.view.query_id is None:
+            raise CheckpointError("the checkpoint does not say the id of the query, which its backups have")
+        try:
+            backups = QueryBackups(self._open(query.backups))
+        except CheckpointNotFoundError:
+            return None
+        for backup_id in backups.ids_of(seen.view.query_id):
+            known = self._backups.get(f"{query.backups} {backup_id}")
+            if known is None:
+                manifest = backups.read(backup_id, seen.view.query_id)
+                if manifest is None:
+                    continue
+                known = NewestBackup(backup_id, manifest.batch_id, manifest.created_at_ms, 0)
+                if len(self._backups) < MOST_REMEMBERED:
+                    self._backups[f"{query.backups} {backup_id}"] = known
+            return replace(known, age_ms=max(0, now_ms() - known.created_at_ms))
+        return None
+
+    def _newest_change(self, query: Query, seen: _Seen) -> NewestChange | None:
+        """The newest change; None without one."""
+        record = find_newest(seen.store, None if query.undo is None else self._open(query.undo))
+        if record is None:
+            return None
+        at_ms = record.begun_at_ms or record.plan.planned_at_ms
+        age_ms = max(0, now_ms() - at_ms)
+        return NewestChange(record.plan.plan_id, record.plan.kind, record.state, record.by, at_ms, age_ms)
+
+
+@patiently
+def _see(store: Store, before: _Seen | None) -> _Seen:
+    """The checkpoint; what was read before, when it is listed as it was then."""
+    listing = list_checkpoint(store)
+    listing = list_logs(store, listing) if listing.is_checkpoint else listing
+    if before is not None and before.store.location == store.location and _is_same(listing, before.listing):
+        view = replace(before.view, observed_at_ms=listing.listed_at_ms)
+        return _Seen(store, listing, view)
+    return _Seen(store, listing, examine(store, listing=listing, each=True))
+
+
+def _is_same(listing: DirectoryListing, before: DirectoryListing) -> bool:
+    def shown(of: DirectoryListing) -> object:
+        return of.directories, {name: (stored.size, stored.identity) for name, stored in of.objects.items()}
+
+    return shown(listing) == shown(before)
+
+
+def _question(query: Query) -> _Question:
+    try:
+        return _Question(question_of(query.deploy, ages=True))
+    except ValueError as error:
+        return _Question(LagQuestion({}), str(error))
+
+
+def _of_servers(question: LagQuestion, servers: str) -> LagQuestion:
+    """The same question about the sources of one cluster."""
+    return replace(
+        question,
+        sources={
+            name: source
+            for name, source in question.sources.items()
+            if source.type == "kafka" and source.location == servers
+        },
+    )
+
+
+def declared_configs(queries: Iterable[Query]) -> dict[str, dict[str, str]]:
+    """What a file declares of the clients of Kafka clusters, by their servers."""
+    return {cluster.servers: dict(cluster.options) for query in queries for cluster in query.clusters.values()}

@@ -1,0 +1,99 @@
+"""One query of a query file, in a row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+from airflow_provider_ckpt.documents import ErrorFields
+from airflow_provider_ckpt.documents.as_document import Documented
+from airflow_provider_ckpt.errors import CheckpointError, GateFailedError
+from airflow_provider_ckpt.fleet.queries.thresholds import Threshold
+from airflow_provider_ckpt.fleet.row import FleetRow
+
+
+@dataclass(frozen=True, slots=True)
+class NewestBackup(Documented):
+    """The newest backup of a query."""
+
+    backup_id: Annotated[str, "id of the backup"]
+    batch_id: Annotated[int, "batch that it has"]
+    created_at_ms: Annotated[int, "when it was made, epoch milliseconds"]
+    age_ms: Annotated[int, "milliseconds since then"]
+
+
+@dataclass(frozen=True, slots=True)
+class NewestChange(Documented):
+    """The newest change that was made to a checkpoint, or begun."""
+
+    plan_id: Annotated[str, "id of its plan"]
+    kind: Annotated[str, "kind of the change, such as `rollback`"]
+    state: Annotated[str, "`planned`, `refused`, `interrupted`, `applied` or `undone`"]
+    by: Annotated[str, "who began it; empty when nobody said"]
+    at_ms: Annotated[int, "when it began, epoch milliseconds"]
+    age_ms: Annotated[int, "milliseconds since then"]
+
+
+@dataclass(frozen=True, slots=True)
+class QueryRow(Documented):
+    """One query of a query file.
+
+    Args:
+        failure: Why its checkpoint could not be read; None when it was.
+    """
+
+    last_keys: ClassVar = ("checkpoint", "error")
+
+    name: Annotated[str, "name of the query in the file"]
+    location: Annotated[str, "URI of the checkpoint"]
+    running: Annotated[bool | None, "whether the query runs; null when nobody can say"] = None
+    running_unknown: Annotated[str | None, "why nobody can say that"] = None
+    watermark_delay_ms: Annotated[
+        int | None, "from the watermark of the newest committed batch to its begin; null without a watermark"
+    ] = None
+    behind_ms: Annotated[
+        int | None, "age of the oldest unread data of all sources; 0 when all is read, null when it is not known"
+    ] = None
+    backup: Annotated[NewestBackup | None, "newest backup; null when there is none, or it is not known"] = None
+    backup_unknown: Annotated[str | None, "why the newest backup is not known"] = None
+    change: Annotated[NewestChange | None, "newest change; null when there is none, or it is not known"] = None
+    change_unknown: Annotated[str | None, "why the newest change is not known"] = None
+    thresholds: Annotated[tuple[Threshold, ...], "thresholds of the file (`alert`), each with what was measured"] = ()
+    checkpoint: Annotated[FleetRow | None, "checkpoint, as in `ckpt fleet`; null when it could not be read"] = None
+    failure: CheckpointError | None = None
+
+    @property
+    def error(self) -> Annotated[ErrorFields | None, "why the checkpoint could not be read; else null"]:
+        """Why the checkpoint could not be read."""
+        return None if self.failure is None else self.failure.to_dict()
+
+    @property
+    def worst(self) -> str | None:
+        """The severity of the worst finding; None without one."""
+        return None if self.checkpoint is None else self.checkpoint.worst
+
+    @property
+    def alarms(self) -> tuple[Threshold, ...]:
+        """The thresholds that do not hold: passed, or not known."""
+        return tuple(threshold for threshold in self.thresholds if not threshold.holds)
+
+    @property
+    def exit_code(self) -> int:
+        """0 clean, 1 for a threshold, an error or a source that does not answer; what a checkpoint that fails has."""
+        if self.failure is not None:
+            return self.failure.exit_code
+        return GateFailedError.exit_code if self.alarms or self.worst == "error" else 0
+
+    @property
+    def urgency(self) -> int:
+        """Order of rows for people, the most urgent first."""
+        if self.failure is not None:
+            return 0
+        if self.exit_code:
+            return 1
+        return {"warning": 2, "note": 3}.get(self.worst or "", 4)
+
+
+def exit_code_of(rows: tuple[QueryRow, ...] | list[QueryRow]) -> int:
+    """The worst exit code of some rows."""
+    return max((row.exit_code for row in rows), default=0)

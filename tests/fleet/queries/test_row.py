@@ -1,0 +1,52 @@
+"""The exit code and the urgency of a row."""
+
+from __future__ import annotations
+
+import pytest
+
+from airflow_provider_ckpt.checks.findings import Finding
+from airflow_provider_ckpt.errors import CheckpointNotFoundError, StoreUnavailableError
+from airflow_provider_ckpt.fleet.queries.row import QueryRow, exit_code_of
+from airflow_provider_ckpt.fleet.queries.thresholds import Threshold
+from airflow_provider_ckpt.fleet.row import FleetRow
+
+
+def finding(severity: str) -> FleetRow:
+    return FleetRow("c", findings=(Finding("CKPT101", severity, "it is broken"),))
+
+
+PASSED, HOLDS, UNKNOWN = Threshold("age", 5, 6), Threshold("age", 5, 5), Threshold("age", 5, None, why="gone")
+
+
+@pytest.mark.parametrize(
+    ("row", "code", "urgency"),
+    [
+        (QueryRow("a", "c", checkpoint=FleetRow("c")), 0, 4),
+        (QueryRow("a", "c", checkpoint=FleetRow("c"), thresholds=(HOLDS,)), 0, 4),
+        (QueryRow("a", "c", checkpoint=FleetRow("c"), thresholds=(PASSED,)), 1, 1),
+        (QueryRow("a", "c", checkpoint=FleetRow("c"), thresholds=(HOLDS, UNKNOWN)), 1, 1),
+        (QueryRow("a", "c", checkpoint=finding("note")), 0, 3),
+        (QueryRow("a", "c", checkpoint=finding("warning")), 0, 2),
+        (QueryRow("a", "c", checkpoint=finding("error")), 1, 1),
+        (QueryRow("a", "c", checkpoint=FleetRow("c", lag_error="no answer")), 1, 1),
+        (QueryRow("a", "c", failure=CheckpointNotFoundError("gone"), thresholds=(UNKNOWN,)), 3, 0),
+        (QueryRow("a", "c", failure=StoreUnavailableError("down")), 5, 0),
+    ],
+)
+def test_a_row(row, code, urgency):
+    assert (row.exit_code, row.urgency) == (code, urgency)
+
+
+def test_the_worst_exit_code_counts():
+    fine, gone = (
+        QueryRow("a", "c", checkpoint=FleetRow("c")),
+        QueryRow("b", "d", failure=CheckpointNotFoundError("gone")),
+    )
+    assert exit_code_of([]) == exit_code_of([fine]) == 0
+    assert exit_code_of([fine, gone]) == 3
+
+
+def test_its_document_has_the_error_and_the_checkpoint():
+    document = QueryRow("b", "d", failure=CheckpointNotFoundError("gone")).to_dict()
+    assert document["error"]["code"] == "NOT_FOUND" and document["checkpoint"] is None and document["running"] is None
+    assert list(document)[-2:] == ["checkpoint", "error"]
