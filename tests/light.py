@@ -22,7 +22,7 @@ from tests.goldens import GOLDEN, unpack
 
 #: What a bastion host does, with what has to be said; CHECKPOINT and ROOT are put in.
 STORY: tuple[tuple[str, int, str], ...] = (
-    ("show CHECKPOINT", 0, "newest committed batch"),
+    ("show CHECKPOINT", 0, "newest commit"),
     ("check --deep CHECKPOINT", 0, ""),
     ("gate CHECKPOINT --conf spark.sql.shuffle.partitions=77", 1, "will be ignored"),
     ("explain CKPT201", 0, "CKPT201"),

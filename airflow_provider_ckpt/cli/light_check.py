@@ -34,6 +34,17 @@ def light_check(view: CheckpointView) -> LightCheckFields:
     }
 
 
+def worst_text(found: LightCheckFields) -> str:
+    """The worst finding in words, and how many codes there are beside it."""
+    if not found["codes"]:
+        return "none in what was read"
+    counts = (found["errors"], found["warnings"], found["notes"])
+    severity = next(name for name, count in zip(SEVERITIES, counts, strict=True) if count)
+    first, *others = found["codes"]
+    more = f", and {counted(len(others), 'other')}" if others else ""
+    return f"{severity}: {first} {RULES[first]}{more}"
+
+
 def say_light_check(location: str, found: LightCheckFields) -> None:
     """One line: what was found, or that nothing was and what was not judged; and the command that says more."""
     place, codes = quote(location), found["codes"]

@@ -27,7 +27,7 @@ from airflow_provider_ckpt.cli.render import print_json, print_tables, say, when
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointMovedError, CheckpointNotFoundError
 from airflow_provider_ckpt.query.source import Source
-from airflow_provider_ckpt.report.table import Table
+from airflow_provider_ckpt.report.table import Table, counted
 from airflow_provider_ckpt.storage.store import Store
 
 if TYPE_CHECKING:
@@ -101,10 +101,10 @@ def log(
         }
         print_json(document)
         return
-    columns = ("batch", "committed", "planned at", "watermark", "advanced")
+    columns = ("batch", "planned at", "watermark", "advanced")
     print_tables([Table(store.location, columns, tuple(map(_batch_row, rows)))])
-    if batch_id is None and len(wanted) < len(listing.batches):
-        say(f"The newest {len(wanted):,} of {len(listing.batches):,} batches; --last BATCHES shows more.")
+    if left_out := _left_out(rows, len(listing.batches) if batch_id is None else len(wanted), len(wanted), with_files):
+        say(f"Left out: {'; '.join(left_out)}.")
     if checked is not None:
         say_light_check(store.location, checked)
     if with_files:
@@ -146,7 +146,30 @@ def _types(sources: Mapping[str, Source], known: Collection[str]) -> dict[str, s
 
 def _batch_row(row: BatchFields) -> tuple[Any, ...]:
     advanced = "; ".join(map(_advance_text, row["sources"]))
-    return row["batch_id"], "yes" if row["committed"] else "no", row["batch_timestamp"], row["watermark"], advanced
+    batch = row["batch_id"] if row["committed"] else (str(row["batch_id"]), "no commit")
+    return batch, row["batch_timestamp"], row["watermark"], advanced
+
+
+def _left_out(rows: Sequence[BatchFields], batches: int, asked: int, with_files: bool) -> list[str]:
+    """Names of what the table does not show, each with what shows it."""
+    items = [item for row in rows for item in row["sources"]]
+    partitions = {
+        (item["source_id"], name) for item in items if len(item["partitions"]) > 1 for name in item["partitions"]
+    }
+    unknown = dict.fromkeys(item["source_id"] for item in items if item["source_type"] is None)
+    told = []
+    if asked < batches:
+        told.append(f"{counted(batches - asked, 'earlier batch')} (--last {batches} shows all)")
+    if len(rows) < asked:
+        told.append(f"{counted(asked - len(rows), 'batch')} that Spark has purged meanwhile")
+    if partitions:
+        told.append(f"{len(partitions):,} partitions, which are added up (ckpt diff shows each)")
+    if unknown:
+        asked_for = " ".join(f"--source {source_id}=TYPE" for source_id in unknown)
+        told.append(f"how much was read of sources whose type is not known ({asked_for})")
+    if not with_files and any(item["source_type"] == "file" and item["total"] for item in items):
+        told.append("the names of files (--files shows them)")
+    return told
 
 
 def _batch(rows: Sequence[BatchRow]) -> BatchFields:

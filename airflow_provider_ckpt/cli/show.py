@@ -12,7 +12,7 @@ from airflow_provider_ckpt.checkpoint.contents import listed_shortly, unknown_na
 from airflow_provider_ckpt.checkpoint.listing import find_at_top
 from airflow_provider_ckpt.checkpoint.observe import closed_by, observe, without_closing
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
-from airflow_provider_ckpt.cli.light_check import light_check, say_light_check
+from airflow_provider_ckpt.cli.light_check import light_check, say_light_check, worst_text
 from airflow_provider_ckpt.cli.options import command, directories, open_store, opening, option, shared
 from airflow_provider_ckpt.cli.positions.source_options import AskedSources, asked_sources, asking
 from airflow_provider_ckpt.cli.render import print_json, print_tables, say, when
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 @asking
 @shared
 def show(location: str, with_confs: bool, storage_options: tuple[str, ...], as_json: bool, **said: Any) -> None:
-    """Show the progress of a query: batches, watermark, source offsets.
+    """Show the progress of a query: newest commit and its age, batch in flight, watermark, findings, offsets.
 
     With --source or --conf-file also how far it is behind its sources, as ckpt lag does, with the partitions that
     are furthest behind.
@@ -62,7 +62,7 @@ def show(location: str, with_confs: bool, storage_options: tuple[str, ...], as_j
     )
     print_tables(
         [
-            facts(view.location, _facts(document, _last_commit(view), with_confs=with_confs)),
+            facts(view.location, _facts(document, view, lag, with_confs=with_confs)),
             Table("Sources", ("source", "committed offset", "planned offset"), sources),
             *([] if lag is None else _lag_tables(lag)),
         ]
@@ -88,17 +88,18 @@ def show(location: str, with_confs: bool, storage_options: tuple[str, ...], as_j
         )
 
 
-def _facts(document: ShowDocument, last_commit: str | None, *, with_confs: bool) -> list[tuple[str, Any]]:
-    """The document for people: a row for each thing that it says."""
+def _facts(
+    document: ShowDocument, view: CheckpointView, lag: Sequence[SourceLag] | None, *, with_confs: bool
+) -> list[tuple[str, Any]]:
+    """The document for people: a row for each thing that it says, the most urgent first."""
     versions = (document["offset_log_version"], document["commit_log_version"])
     rows: list[tuple[str, Any]] = [
+        ("newest commit", _ago(document["latest_committed_batch"], view.committed_at_ms, view.observed_at_ms)),
+        ("in flight", _ago(document["in_flight"], _planned_at_ms(view), view.observed_at_ms)),
+        ("behind", _behind(lag)),
+        ("watermark", _watermark(view)),
+        ("worst finding", worst_text(document["checked"])),
         ("query id", document["query_id"]),
-        ("newest planned batch", document["latest_planned_batch"]),
-        ("planned at", document["batch_timestamp"]),
-        ("newest committed batch", document["latest_committed_batch"]),
-        ("committed at", last_commit),
-        ("batch in flight", document["in_flight"]),
-        ("watermark", document["watermark"]),
         ("stateful", "yes" if document["stateful"] else "no"),
         ("formats", "offset log {}, commit log {}".format(*("-" if item is None else item for item in versions))),
     ]
@@ -117,10 +118,36 @@ def _inside(view: CheckpointView, store: Store) -> tuple[str, ...]:
     return find_at_top(store, folders) if folders else ()
 
 
-def _last_commit(view: CheckpointView) -> str | None:
-    """Time of the last commit, and its age when it was seen."""
-    at_ms = view.committed_at_ms
-    return None if at_ms is None else f"{when(at_ms)}, {duration_text(max(0, view.observed_at_ms - at_ms))} ago"
+def _ago(batch_id: int | None, at_ms: int | None, seen_ms: int) -> str | None:
+    """A batch, and how long before it was seen its entry was written, as far as that is known."""
+    if batch_id is None or at_ms is None:
+        return None if batch_id is None else f"batch {batch_id}"
+    return f"batch {batch_id}, {duration_text(max(0, seen_ms - at_ms))} ago, {when(at_ms)}"
+
+
+def _planned_at_ms(view: CheckpointView) -> int | None:
+    """When the newest planned batch began."""
+    newest = view.latest_offset_seq
+    return newest.metadata.batch_timestamp_ms if newest and newest.metadata else None
+
+
+def _behind(lag: Sequence[SourceLag] | None) -> str | tuple[str, ...]:
+    if lag is None:
+        return "not asked; --source says where a source is"
+    from airflow_provider_ckpt.report.lag_tables import how_far
+
+    return tuple(f"{source.source_id}: {how_far(source)}" for source in lag)
+
+
+def _watermark(view: CheckpointView) -> str | None:
+    """The watermark, and how far it is behind the time at which its batch began."""
+    if not view.watermark_ms:  # 0 is what a query without one has
+        return None
+    began_ms = view.planned_at_ms
+    delay = (
+        "" if began_ms is None else f", {duration_text(max(0, began_ms - view.watermark_ms))} before its batch began"
+    )
+    return f"{when(view.watermark_ms)}{delay}"
 
 
 def _lag(

@@ -50,5 +50,17 @@ def unread_text(source: SourceLag) -> str | None:
     return f"{'at most ' if source.unit == 'offsets' else ''}{counted(source.total, source.unit.removesuffix('s'))}"
 
 
+def how_far(source: SourceLag) -> str:
+    """Lag of a source in words, as far as it is known."""
+    if source.source_type is None:
+        return "it was not declared"
+    if not source.is_known:
+        return "where the query is in it cannot be read"
+    if source.lost:
+        return f"{source.lost:,} unread {source.unit} are gone"
+    age = "of an age that is not known" if source.age_ms is None else f"the oldest {duration_text(source.age_ms)} old"
+    return f"{'at least ' if source.is_partial else ''}{source.total or 0:,} {source.unit} are unread, {age}"
+
+
 def _age(age_ms: int | None) -> str | None:
     return None if age_ms is None else duration_text(age_ms)

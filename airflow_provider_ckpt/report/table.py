@@ -19,11 +19,13 @@ if TYPE_CHECKING:
 LOG_WIDTH = 100
 _NARROWEST = 8
 #: Words that are longer are folded where a table has no room.
-_LONGEST_WORD = 10
+_LONGEST_WORD = 12
 #: Ids that people copy: of a backup, of a change, of a query.
 _ID = re.compile(
     r"(?<![\w/.-])(?:\d{8}T\d{6}\.\d{3}Z-[0-9a-f]{8}|[0-9a-f]{16}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?![\w/])"
 )
+#: A time, of which the date and the time of day are whole.
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:")
 _STYLES = {"error": "red", "warning": "yellow", "note": "dim", "block": "red", "warn": "yellow", "pass": "green"}
 
 
@@ -123,10 +125,14 @@ def folded(line: str, width: int) -> str:
 
 def _pieces(word: str, width: int) -> Iterator[str]:
     while len(word) > width:
-        end = max(word.rfind("/", 0, width), word.rfind(",", 0, width)) + 1 or width
+        end = (11 if width > 10 and _TIME.match(word) else _fold_behind(word, width)) or width
         yield word[:end]
         word = word[end:]
     yield word
+
+
+def _fold_behind(word: str, width: int) -> int:
+    return max(word.rfind("/", 0, width), word.rfind(",", 0, width)) + 1
 
 
 class _Cell:
@@ -151,7 +157,7 @@ class _Cell:
 
 def counted(count: int, noun: str) -> str:
     """How many of something, in singular or plural."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}{'es' if noun.endswith('ch') else 's'}"
 
 
 def size(count: int) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 
 import pytest
 
@@ -26,7 +27,9 @@ def show(golden, capsys, monkeypatch):
 def test_people_get_words_and_no_keys_of_the_document(show):
     document, text = json.loads(show("--json")), show()
     assert not [key for key in document if "_" in key and key in text]
-    assert "newest committed batch │ 7" in text and "once-only confs        │ 17; --confs lists them" in text
+    rows = [line.split("│")[1].strip() for line in text.splitlines() if line.count("│") == 3]
+    assert rows[:5] == ["newest commit", "in flight", "behind", "watermark", "worst finding"]
+    assert "newest commit   │ batch 7, " in text and "once-only confs │ 17; --confs lists them" in text
     assert len(text.splitlines()) < 24
 
 
@@ -34,7 +37,22 @@ def test_it_says_how_long_ago_the_last_commit_was(show):
     commit = show.checkpoint / "commits" / "7"
     os.utime(commit, (commit.stat().st_atime, 1_000_000_000))
     assert json.loads(show("--json"))["last_commit"] == "2001-09-09T01:46:40.000Z"
-    assert "committed at           │ 2001-09-09T01:46:40.000Z, " in show() and " ago" in show()
+    assert re.search(r"newest commit   │ batch 7, \d+ d \d+ h ago, 2001-09-09T01:46:40.000Z", show())
+
+
+def test_it_says_how_far_the_watermark_is_behind_and_what_was_not_asked(show):
+    text = show()
+    assert re.search(r"watermark       │ \S+Z, \d+ d.* before its batch began", text)
+    assert "behind          │ not asked; --source says where a source is" in text
+
+
+def test_the_worst_finding_and_a_batch_in_flight_are_at_the_top(show):
+    (show.checkpoint / "commits" / "7").unlink()
+    (show.checkpoint / "offsets" / "3").unlink()
+    text = show()
+    assert re.search(r"in flight       │ batch 7, .* ago, \S+Z", text)
+    code = json.loads(show("--json"))["checked"]["codes"][0]
+    assert re.search(rf"worst finding   │ (error|warning|note): {code} \w+", text)
 
 
 def test_the_confs_are_listed_when_asked_for_and_never_broken(show):

@@ -25,14 +25,14 @@ from airflow_provider_ckpt.cli.render import print_json, print_tables, say
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.fleet.row import FleetRow
-from airflow_provider_ckpt.report.lag_tables import LAG_COLUMNS, lag_row, partitions_table
+from airflow_provider_ckpt.report.lag_tables import LAG_COLUMNS, how_far, lag_row, partitions_table
 from airflow_provider_ckpt.report.openmetrics import lag_metrics
 from airflow_provider_ckpt.report.table import Table
 from airflow_provider_ckpt.sources.lag import SPARK_STOPS, SourceLag
 from airflow_provider_ckpt.sources.offer import hint_of
 from airflow_provider_ckpt.sources.open_end import Access
 from airflow_provider_ckpt.sources.read_lag import LagQuestion, question_of, read_lag
-from airflow_provider_ckpt.times import duration_text, time_text
+from airflow_provider_ckpt.times import time_text
 from airflow_provider_ckpt.visible import visible
 
 if TYPE_CHECKING:
@@ -98,21 +98,9 @@ def lag(
         _print(view, found)
     behind = [] if most is None else [source for source in found if not source.is_within(units, max_age_ms)]
     for source in behind:
-        behind_by = f"Source {source.source_id} is more than {most} behind, or nobody can tell: {_how_far(source)}."
+        behind_by = f"Source {source.source_id} is more than {most} behind, or nobody can tell: {how_far(source)}."
         say(behind_by, colour="red", err=True)
     return 1 if behind else 0
-
-
-def _how_far(source: SourceLag) -> str:
-    """Lag of a source in words, as far as it is known."""
-    if source.source_type is None:
-        return "it was not declared"
-    if not source.is_known:
-        return "where the query is in it cannot be read"
-    if source.lost:
-        return f"{source.lost:,} unread {source.unit} are gone"
-    age = "of an age that is not known" if source.age_ms is None else f"the oldest {duration_text(source.age_ms)} old"
-    return f"{'at least ' if source.is_partial else ''}{source.total or 0:,} {source.unit} are unread, {age}"
 
 
 def _row_of(view: CheckpointView, found: tuple[SourceLag, ...]) -> FleetRow:
