@@ -42,7 +42,7 @@ def get_provider_info() -> dict[str, Any]:
         ],
         "config": {
             "ckpt": {
-                "description": "The Checkpoints pages: what they show, and what they start. What is explained.",
+                "description": "The query file. The Checkpoints pages: what they show and start. What is explained.",
                 "options": {
                     **{name: _option(*said) for name, said in OPTIONS.items()},
                     "explain_failures": {**_option(EXPLAIN_FAILURES, "True"), "type": "boolean", "default": "False"},
@@ -54,6 +54,11 @@ def get_provider_info() -> dict[str, Any]:
 
 #: Options of the section ``[ckpt]``: what each means, and an example.
 OPTIONS: dict[str, tuple[str, str]] = {
+    "file": (
+        "The query file, by whose names operators, sensors and pages know queries: a path or a URL. Behind it, "
+        "`conn=ID` names the connection of type checkpoint that opens it.",
+        "s3://lake/ckpt.yaml conn=lake",
+    ),
     "roots": (
         "Locations below which checkpoints are shown, with commas or lines between them; nothing else is opened. "
         "Behind one, `conn=ID` names the connection of type checkpoint that opens it.",

@@ -9,7 +9,6 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -83,6 +82,8 @@ _OF_COMMANDS: Mapping[str, Mapping[str, str]] = {
     "gate": {"--conf": "confs"},
     "fleet": {"--conf": "confs"},
     "backup": {"--to": "backup_root"},
+    "check": {"--source": "stored_sources"},
+    "reset-offsets": {"--source": "source"},
 }
 #: Options that mean something else in these commands, or need another option beside them.
 _NOT_OF: Mapping[str, tuple[str, ...]] = {"export": ("--source",), "fleet": ("--backup-root",)}
@@ -288,9 +289,7 @@ def name_of(context: click.Context) -> str | None:
 
 def unknown_name(word: str, file: QueryFile) -> str:
     """What is said of a word that is neither a query of the file nor a place."""
-    near = get_close_matches(word, file.queries, 1)
-    known = f"did you mean {near[0]}?" if near else f"its queries are {', '.join(sorted(file.queries)[:20]) or 'none'}"
-    return f"{word} is no query of {file.place}, and nothing is there; {known}"
+    return f"{word} is no query of {file.place}, and nothing is there; {file.known_text(word)}"
 
 
 def _operands(command: click.Command, words: Sequence[str]) -> tuple[list[int], set[str]]:

@@ -44,6 +44,7 @@ class CheckpointHook(BaseHook):
     the storage, and ``storage_options`` for the fsspec driver.
 
     :param checkpoint_conn_id: Id of the connection; None when all locations are absolute.
+    :param storage_options: Options of the fsspec driver, over which those of the connection win.
     """
 
     conn_name_attr = "checkpoint_conn_id"
@@ -51,9 +52,10 @@ class CheckpointHook(BaseHook):
     conn_type = "checkpoint"
     hook_name = "Spark checkpoint"
 
-    def __init__(self, checkpoint_conn_id: str | None = None) -> None:
+    def __init__(self, checkpoint_conn_id: str | None = None, storage_options: Mapping[str, Any] | None = None) -> None:
         super().__init__()
         self.checkpoint_conn_id = checkpoint_conn_id
+        self.storage_options = dict(storage_options or {})
         self._opened: dict[tuple[str, ...], Any] = {}
         self._base: str | None = None if checkpoint_conn_id else ""
 
@@ -76,11 +78,13 @@ class CheckpointHook(BaseHook):
         connection = self.get_conn()
         return location if connection is None else self._url(connection.host or "", location)
 
-    def known_url(self, location: str) -> str | None:
+    def known_url(self, location: str | None) -> str | None:
         """As :meth:`url`, without asking for the connection: None for a relative location before it was asked for."""
+        if not location:
+            return None
         if self._base is None:
             return location if _is_absolute(location) else None
-        return self._url(self._base, location) if location else None
+        return self._url(self._base, location)
 
     def source_ends(self, checkpoint: str, sources: Mapping[str, str], kafka_conn_id: str | None = None) -> SourceEnds:
         """The latest offsets of the sources of a query.
@@ -144,10 +148,10 @@ class CheckpointHook(BaseHook):
         from airflow_provider_ckpt.storage.store import Store
 
         if connection is None:
-            return at_running_version(Store.open(location))
+            return at_running_version(Store.open(location, **self.storage_options))
         url = self._url(connection.host or "", location)
         extra = extra_of(connection)
-        options = _options(extra.get("storage_options") or {}, connection.conn_id)
+        options = {**self.storage_options, **_options(extra.get("storage_options") or {}, connection.conn_id)}
         scheme = url.partition("://")[0] if "://" in url else "file"
         storage_conn_id = extra.get("storage_conn_id")
         if storage_conn_id and scheme != "file":

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook
+from airflow_provider_ckpt.hooks.declared_task import DeclaredTask
 from airflow_provider_ckpt.lineage.facts import asset_extra, batch_of, task_facts
 from airflow_provider_ckpt.lineage.page_link import CheckpointLink, links_of
 from airflow_provider_ckpt.untrusted.secrets import scrub
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 Result = TypeVar("Result", bound=Mapping[str, Any])
 
 
-class CheckpointTask:
+class CheckpointTask(DeclaredTask):
     """A task on checkpoints.
 
     OpenLineage calls its methods in a process that shares a connection with the task, so they ask nothing: a relative
@@ -31,16 +30,9 @@ class CheckpointTask:
     #: The same for the event of an asset, as the beginning of a sentence.
     has_done: ClassVar[str]
     operator_extra_links: tuple[CheckpointLink, ...] = (CheckpointLink(),)
-    checkpoint: Any
-    checkpoint_conn_id: str | None
     inlets: Any
     outlets: Any
     _told: Mapping[str, Any] = MappingProxyType({})
-
-    @cached_property
-    def hook(self) -> CheckpointHook:
-        """The hook."""
-        return CheckpointHook(self.checkpoint_conn_id)
 
     def link_checkpoints(self) -> None:
         """Have a button for each checkpoint that the DAG names."""

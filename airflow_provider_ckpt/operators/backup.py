@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_provider_ckpt.backup.find_taken import find_taken
 from airflow_provider_ckpt.backup.take import take_backup
 from airflow_provider_ckpt.documents import FORMAT_VERSION
-from airflow_provider_ckpt.hooks.checkpoint import airflow_errors, require_flags
+from airflow_provider_ckpt.hooks.checkpoint import require_flags
 from airflow_provider_ckpt.lineage.datasets import Named, backup
 from airflow_provider_ckpt.operators.base import CheckpointOperator, digest_of, task_of, text_of
 from airflow_provider_ckpt.operators.told import backup_told
@@ -36,6 +36,7 @@ class CheckpointBackupOperator(CheckpointOperator):
     :param message: Why the backup is taken; `ckpt backups` shows it.
     """
 
+    needs = ("checkpoint", "backup_root")
     does = "backup"
     has_done = "A backup was taken of"
     template_fields: Sequence[str] = (*CheckpointOperator.template_fields, "backup_root", "tags", "message")
@@ -43,7 +44,7 @@ class CheckpointBackupOperator(CheckpointOperator):
     def __init__(
         self,
         *,
-        backup_root: str,
+        backup_root: str | None = None,
         full: bool = False,
         quick: bool = False,
         tags: str | Sequence[str] = (),
@@ -56,10 +57,11 @@ class CheckpointBackupOperator(CheckpointOperator):
         self.quick = quick
         self.tags = tags
         self.message = message
+        self.require_named()
 
     def execute(self, context: Any) -> BackupResultDocument:
         """Take the backup."""
-        with airflow_errors(context):
+        with self.running(context):
             require_flags(self, "full", "quick")
             checkpoint, root, asked_by = self.store(), self.store(self.backup_root), self._asked_by(context)
             earlier = find_taken(checkpoint, root, asked_by)

@@ -42,15 +42,30 @@ class CheckpointOperator(CheckpointTask, BaseOperator):
     :param checkpoint: The checkpointLocation of the query: any fsspec URL, or a path relative to the base location of
         the connection.
     :param checkpoint_conn_id: Connection of type ``checkpoint``.
+    :param query: Name of the query in the query file, in place of ``checkpoint`` and of all else that the file declares
+        of it; an argument that is given wins over the file.
+    :param query_file: The query file: a path or a URL, with ``conn=ID`` behind it where a connection opens it; by
+        default the option ``file`` of the section ``[ckpt]``. It is read when the task runs.
     """
 
-    template_fields: Sequence[str] = ("checkpoint", "checkpoint_conn_id")
+    template_fields: Sequence[str] = ("checkpoint", "checkpoint_conn_id", "query", "query_file")
     ui_color = "#e6f0f9"
 
-    def __init__(self, *, checkpoint: str, checkpoint_conn_id: str | None = None, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        *,
+        checkpoint: str | None = None,
+        checkpoint_conn_id: str | None = None,
+        query: str | None = None,
+        query_file: str | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         self.checkpoint = checkpoint
         self.checkpoint_conn_id = checkpoint_conn_id
+        self.query = query
+        self.query_file = query_file
+        self.require_named()
         self.link_checkpoints()
 
     def lineage_sources(self) -> Any:
@@ -232,7 +247,8 @@ def digest_of(task: CheckpointOperator, how: Collection[str]) -> str:
     Raises:
         CheckpointError: The keys of an argument are neither all texts nor all numbers.
     """
-    fields = {name: getattr(task, name) for name in type(task).template_fields if name not in how}
+    left_out = {*how, *task.origins}  # what a file declares may change between two tries of a task
+    fields = {name: getattr(task, name) for name in type(task).template_fields if name not in left_out}
     said = {name: text_of(value) for name, value in fields.items() if value or (value == 0 and value is not False)}
     try:
         text = json.dumps(said, sort_keys=True, default=str)

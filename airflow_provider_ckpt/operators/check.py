@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks import check
@@ -13,7 +13,7 @@ from airflow_provider_ckpt.checks.inspect import examine
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointError, GateFailedError
-from airflow_provider_ckpt.hooks.checkpoint import airflow_errors, require_flags
+from airflow_provider_ckpt.hooks.checkpoint import require_flags
 from airflow_provider_ckpt.operators.base import CheckpointOperator, declared
 from airflow_provider_ckpt.operators.told import findings_told, reasons_text
 from airflow_provider_ckpt.query.deploy import DeploySpec
@@ -41,6 +41,7 @@ class CheckpointCheckOperator(CheckpointOperator):
     :param fail_on: Least severity of a finding with which the task fails: ``error``, ``warning`` or ``never``.
     """
 
+    declared_as: ClassVar = {"sources": "stored_sources"}
     does = "check"
     has_done = "The check has passed of"
 
@@ -63,7 +64,7 @@ class CheckpointCheckOperator(CheckpointOperator):
 
     def execute(self, context: Any) -> CheckResultDocument:
         """Check, log, and fail for a finding of the severity ``fail_on`` or worse."""
-        with airflow_errors(context):
+        with self.running(context):
             require_flags(self, "deep")
             places = self._declared()
             store = self.store()

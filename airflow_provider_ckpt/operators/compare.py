@@ -11,7 +11,6 @@ from airflow_provider_ckpt.blue_green.stage_range import Opened, StagedRange, st
 from airflow_provider_ckpt.change.open_sinks import open_sink
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointError, GateFailedError
-from airflow_provider_ckpt.hooks.checkpoint import airflow_errors
 from airflow_provider_ckpt.lineage.datasets import Named, checkpoint, declared_sinks
 from airflow_provider_ckpt.operators.base import CheckpointOperator, texts_of, value_of
 from airflow_provider_ckpt.query.sink import parse_sink
@@ -45,6 +44,7 @@ class CheckpointCompareOperator(CheckpointOperator):
     :param on_difference: ``fail``, or ``report``: succeed, and leave the decision to a person who reads the result.
     """
 
+    needs = ("checkpoint", "sink")
     does = "compare"
     has_done = "A new version was compared with the live query of"
     template_fields: Sequence[str] = (
@@ -56,7 +56,7 @@ class CheckpointCompareOperator(CheckpointOperator):
         self,
         *,
         fork: str,
-        sink: str,
+        sink: str | None = None,
         shadow_sink: str,
         batches: Mapping[str, Any] | str,
         keys: str | Sequence[str] = (),
@@ -68,7 +68,7 @@ class CheckpointCompareOperator(CheckpointOperator):
     ) -> None:
         super().__init__(**kwargs)
         self.fork = fork
-        self.sink = sink
+        self.sink: Any = sink
         self.shadow_sink = shadow_sink
         self.batches = batches
         self.keys = keys
@@ -76,10 +76,11 @@ class CheckpointCompareOperator(CheckpointOperator):
         self.added = added
         self.rows = rows
         self.on_difference = on_difference
+        self.require_named()
 
     def execute(self, context: Any) -> ComparisonResultDocument:
         """Compare, log, and fail when something differs."""
-        with airflow_errors(context):
+        with self.running(context):
             if self.on_difference not in ("fail", "report"):
                 raise CheckpointError(f"on_difference must be fail or report, not {self.on_difference!r:.60}")
             live, shadow = self._opened(self.sink), self._opened(self.shadow_sink)

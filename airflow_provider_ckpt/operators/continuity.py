@@ -13,7 +13,6 @@ from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import GateFailedError
-from airflow_provider_ckpt.hooks.checkpoint import airflow_errors
 from airflow_provider_ckpt.operators.base import CheckpointOperator, declared
 from airflow_provider_ckpt.operators.told import findings_told, reasons_text
 from airflow_provider_ckpt.query.deploy import DeploySpec
@@ -67,7 +66,7 @@ class CheckpointContinuityOperator(CheckpointOperator):
 
     def execute(self, context: Any) -> ContinuityResultDocument:
         """Compare, log, and fail when the query did not continue."""
-        with airflow_errors(context):
+        with self.running(context):
             kept = Variable.get(self.bookmark_variable, default=None) if self.bookmark_variable else self.bookmark
             if self.bookmark_variable and kept is None:
                 return self.tell(context, self._begin())

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from airflow.providers.common.compat.sdk import BaseHook, BranchMixIn
 
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointError, GateFailedError
-from airflow_provider_ckpt.hooks.checkpoint import airflow_errors, duration_ms_of, require_flags
+from airflow_provider_ckpt.hooks.checkpoint import duration_ms_of, require_flags
 from airflow_provider_ckpt.hooks.extra import extra_of
 from airflow_provider_ckpt.operators.base import CheckpointOperator, declared
 from airflow_provider_ckpt.operators.told import findings_told, reasons_text
@@ -150,6 +150,7 @@ class CheckpointGateOperator(CheckpointOperator, BranchMixIn):
     """
 
     inherits_from_skipmixin = True
+    declared_as: ClassVar = {"confs": None}
     does = "gate"
     has_done = "The gate has forecast a restart of"
 
@@ -213,7 +214,7 @@ class CheckpointGateOperator(CheckpointOperator, BranchMixIn):
 
     def execute(self, context: Any) -> GateResultDocument:
         """Forecast, log, and let the deploy pass or block it."""
-        with airflow_errors(context):
+        with self.running(context):
             require_flags(self, "quick")
             deploy = self._deploy(context)
             known = topic_ids_of(self.topic_ids)
@@ -260,12 +261,16 @@ class CheckpointGateOperator(CheckpointOperator, BranchMixIn):
                 f"the gate blocks the deploy: {reasons}", location=location, findings=foretold.findings
             )
 
+    def not_declared(self) -> Collection[str]:
+        """What a ``conf_file`` says in the place of the query file."""
+        return _DECLARATIONS if self.conf_file else ()
+
     def _within_ms(self) -> int | None:
         given = self.will_lose_data_within
         return None if given is None else duration_ms_of("will_lose_data_within", given)
 
     def _deploy(self, context: Any) -> DeploySpec:
-        deploy = _read_deploy(self.conf_file) if self.conf_file else DeploySpec()
+        deploy = _read_deploy(self.conf_file) if self.conf_file else self.declared_deploy()
         if self.spark_task is not None:
             deploy = deploy.with_confs(confs_of(self.dag, self.spark_task, context))
         return declared(deploy, {key: getattr(self, key) for key in _DECLARATIONS})

@@ -17,12 +17,14 @@ from airflow_provider_ckpt.fleet.index import left_out_text
 from airflow_provider_ckpt.fleet.judge import judge_checkpoints
 from airflow_provider_ckpt.fleet.read_positions import FleetPositions
 from airflow_provider_ckpt.fleet.write_index import IndexWriter
-from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook, airflow_errors, require_flags
+from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook, require_flags
 from airflow_provider_ckpt.hooks.kafka import kafka_config
+from airflow_provider_ckpt.hooks.query_file import configured_file, read_file
 from airflow_provider_ckpt.lineage.datasets import Named, place
 from airflow_provider_ckpt.lineage.page_link import CheckpointsLink
 from airflow_provider_ckpt.lineage.task import CheckpointTask
-from airflow_provider_ckpt.operators.base import texts_of
+from airflow_provider_ckpt.operators.base import is_nothing, texts_of
+from airflow_provider_ckpt.query.declared import deploy_document
 from airflow_provider_ckpt.query.deploy import CHECKPOINTS, parse_deploys
 from airflow_provider_ckpt.untrusted.secrets import scrub
 from airflow_provider_ckpt.visible import visible
@@ -42,6 +44,10 @@ class CheckpointIndexOperator(CheckpointTask, BaseOperator):
     :param index: Directory of the index, which has nothing else.
     :param backup_roots: Roots of backups: the index says when the newest backup of each query was made.
     :param checkpoint_conn_id: Connection of type ``checkpoint``.
+    :param query: Names of queries in the query file, a list or one text, in place of ``checkpoint_roots``,
+        ``backup_roots`` and ``deploys``. Without them and without roots the index is of every query of the file.
+    :param query_file: The query file: a path or a URL, with ``conn=ID`` behind it where a connection opens it; by
+        default the option ``file`` of the section ``[ckpt]``. It is read when the task runs.
     :param deploys: Declarations of the queries, by location or a pattern of it, as under ``checkpoints`` of a deploy
         file: with ``sources`` the index says how far each is behind.
     :param kafka_conn_id: Connection of type ``kafka``, whose extra configures the client.
@@ -50,19 +56,24 @@ class CheckpointIndexOperator(CheckpointTask, BaseOperator):
     :param threads: How many checkpoints are read at the same time.
     """
 
+    needs = ()
     does = "index"
     has_done = "The index was written of"
     operator_extra_links = (CheckpointsLink(),)
-    template_fields: Sequence[str] = ("checkpoint_roots", "index", "backup_roots", "checkpoint_conn_id", "deploys")
+    template_fields: Sequence[str] = (
+        *("checkpoint_roots", "index", "backup_roots", "checkpoint_conn_id", "deploys", "query", "query_file"),
+    )
     ui_color = "#e6f0f9"
 
     def __init__(
         self,
         *,
-        checkpoint_roots: str | Sequence[str],
+        checkpoint_roots: str | Sequence[str] | None = None,
         index: str,
         backup_roots: str | Sequence[str] = (),
         checkpoint_conn_id: str | None = None,
+        query: str | Sequence[str] | None = None,
+        query_file: str | None = None,
         deploys: Mapping[str, Mapping[str, Any]] | None = None,
         kafka_conn_id: str | None = None,
         deep: bool = False,
@@ -76,15 +87,35 @@ class CheckpointIndexOperator(CheckpointTask, BaseOperator):
         self.index = index
         self.backup_roots = backup_roots
         self.checkpoint_conn_id = checkpoint_conn_id
+        self.query = query
+        self.query_file = query_file
         self.deploys = deploys
         self.kafka_conn_id = kafka_conn_id
         self.deep = deep
         self.depth = depth
         self.threads = threads
 
+    def declare_query(self) -> None:
+        """Set the roots and the declarations of the queries that are named, or of all. Raises CheckpointError."""
+        names = texts_of("query", self.query)
+        if not names and (self.checkpoint_roots is not None or not (self.query_file or configured_file())):
+            return
+        file = self.declared_file = read_file(self.query_file)
+        queries = [file.named(name) for name in names or file.queries]
+        if not is_nothing(self.checkpoint_roots):
+            raise CheckpointError("checkpoint_roots is in place of query; give one of them")
+        self._set("checkpoint_roots", [query.checkpoint for query in queries], file.place)
+        self._set("backup_roots", sorted({query.backups for query in queries if query.backups}), file.place)
+        self._set("deploys", {query.checkpoint: deploy_document(query) for query in queries}, file.place)
+        self._set("checkpoint_conn_id", file.storage.conn_id, file.place)
+        conn_ids = {cluster.conn_id for query in queries for cluster in query.clusters.values()}
+        if len(conn_ids) == 1:
+            self._set("kafka_conn_id", conn_ids.pop(), file.place)
+        self.__dict__.pop("hook", None)
+
     def execute(self, context: Any) -> IndexResultDocument:
         """Find, judge, write. Raises AirflowFailException when a root is not there, or is no location."""
-        with airflow_errors(context):
+        with self.running(context):
             require_flags(self, "deep")
             hook = self.hook
             roots = [hook.store(root) for root in texts_of("checkpoint_roots", self.checkpoint_roots)]

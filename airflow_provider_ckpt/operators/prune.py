@@ -34,6 +34,9 @@ class CheckpointPruneOperator(CheckpointTask, BaseOperator):
     :param backup_root: Location of the backup root: any fsspec URL, or a path relative to the base location of the
         connection.
     :param checkpoint_conn_id: Connection of type ``checkpoint``.
+    :param query: Name of the query in the query file, in place of ``backup_root``.
+    :param query_file: The query file: a path or a URL, with ``conn=ID`` behind it where a connection opens it; by
+        default the option ``file`` of the section ``[ckpt]``. It is read when the task runs.
     :param keep_last: Keep this number of newest backups of each query.
     :param keep_hourly: Keep the newest backup of each hour, for this number of hours that have backups; the others
         likewise.
@@ -49,17 +52,20 @@ class CheckpointPruneOperator(CheckpointTask, BaseOperator):
     :param plan_only: Only log the plan, and delete nothing.
     """
 
+    needs = ("backup_root",)
     does = "prune"
     has_done = "Backups were pruned of"
     operator_extra_links = (CheckpointsLink(),)
-    template_fields: Sequence[str] = ("backup_root", "checkpoint_conn_id", "keep_tags")
+    template_fields: Sequence[str] = ("backup_root", "checkpoint_conn_id", "query", "query_file", "keep_tags")
     ui_color = "#e6f0f9"
 
     def __init__(
         self,
         *,
-        backup_root: str,
+        backup_root: str | None = None,
         checkpoint_conn_id: str | None = None,
+        query: str | None = None,
+        query_file: str | None = None,
         keep_last: int = 0,
         keep_hourly: int = 0,
         keep_daily: int = 0,
@@ -79,8 +85,11 @@ class CheckpointPruneOperator(CheckpointTask, BaseOperator):
         with airflow_errors():
             grace_ms = duration_ms_of("grace", grace)
         self.checkpoint = ()
-        self.backup_root = backup_root
+        self.backup_root: Any = backup_root
         self.checkpoint_conn_id = checkpoint_conn_id
+        self.query = query
+        self.query_file = query_file
+        self.require_named()
         self.counts = counts
         self.keep_tags = keep_tags
         self.min_redundancy = min_redundancy
@@ -92,7 +101,7 @@ class CheckpointPruneOperator(CheckpointTask, BaseOperator):
     def execute(self, context: Any) -> PruneResultDocument:
         """Prune."""
         policy = RetentionPolicy(*self.counts, tags_of(self.keep_tags), self.min_redundancy)
-        with airflow_errors(context):
+        with self.running(context):
             require_flags(self, "allow_empty", "break_lock", "plan_only")
             root = self.hook.store(self.backup_root)
             plan = make_prune(root, policy, grace_ms=self.grace_ms, allow_empty=self.allow_empty)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointError
-from airflow_provider_ckpt.hooks.checkpoint import airflow_errors, failure, push_error, require_flags
+from airflow_provider_ckpt.hooks.checkpoint import failure, push_error, require_flags
 from airflow_provider_ckpt.hooks.kafka import kafka_config
 from airflow_provider_ckpt.operators.base import CheckpointOperator, texts_of
 from airflow_provider_ckpt.query.source_options import parse_assigned
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from airflow_provider_ckpt.documents.tasks import PublishResultDocument
     from airflow_provider_ckpt.sources.kafka.extent import Partition
 
+#: The connection of type ``kafka`` that Airflow itself asks by default.
+DEFAULT_CONN_ID = "kafka_default"
+
 
 class CheckpointPublishOffsetsOperator(CheckpointOperator):
     """Commits the positions of queries to a consumer group of Kafka, from outside: tools show the lag of the queries.
@@ -33,7 +36,7 @@ class CheckpointPublishOffsetsOperator(CheckpointOperator):
 
     :param group: The consumer group. In it ``{name}`` becomes the last part of the location, ``{query_id}`` the id of
         the query and ``{source_id}`` that of the source.
-    :param kafka_conn_id: Connection of type ``kafka``, whose extra configures the client.
+    :param kafka_conn_id: Connection of type ``kafka``, whose extra configures the client; by default ``kafka_default``.
     :param source_id: Id of the source, such as ``0``; without it the queries have one source each.
     :param topics: Topics of the source that a query may not have read from yet.
     :param assign: Option ``assign`` of the queries, such as ``{"orders": [0, 1]}`` (a mapping, or JSON); without it
@@ -41,6 +44,7 @@ class CheckpointPublishOffsetsOperator(CheckpointOperator):
     :param take_over: Publish to a group that has offsets which ckpt has not published; they are replaced.
     """
 
+    takes_several = True
     does = "publish-offsets"
     has_done = "The position was published of"
     template_fields: Sequence[str] = (
@@ -56,7 +60,7 @@ class CheckpointPublishOffsetsOperator(CheckpointOperator):
         self,
         *,
         group: str,
-        kafka_conn_id: str = "kafka_default",
+        kafka_conn_id: str | None = None,
         source_id: str | None = None,
         topics: Sequence[str] = (),
         assign: Mapping[str, Sequence[int]] | str | None = None,
@@ -73,10 +77,10 @@ class CheckpointPublishOffsetsOperator(CheckpointOperator):
 
     def execute(self, context: Any) -> PublishResultDocument:
         """Publish, log, and fail when one of the positions was not published."""
-        with airflow_errors(context):
+        with self.running(context):
             require_flags(self, "take_over")
             stores = [self.store(location) for location in texts_of("checkpoint", self.checkpoint)]
-            broker = KafkaBroker("", kafka_config(self.kafka_conn_id))
+            broker = KafkaBroker("", kafka_config(self.kafka_conn_id or DEFAULT_CONN_ID))
             began_ms = now_ms()
             outcomes = publish_all(
                 stores,

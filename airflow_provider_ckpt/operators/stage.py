@@ -61,7 +61,7 @@ class CheckpointStageOperator(CheckpointOperator):
 
     def execute(self, context: Any) -> StagedRangeDocument:
         """Stage the range, and say what it is."""
-        with airflow_errors(context):
+        with self.running(context):
             last = None if self.last_batch in (None, "") else _number("last_batch", self.last_batch)
             live, fork = self.store(), self.store(self.fork)
             sink, shadow = (_opened(declared, self.store) for declared in (self.sink, self.shadow_sink))

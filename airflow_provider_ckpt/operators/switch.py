@@ -11,7 +11,6 @@ from airflow_provider_ckpt.change.ask_word import ask_word
 from airflow_provider_ckpt.change.open_sinks import open_sinks
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointError, PlanError
-from airflow_provider_ckpt.hooks.checkpoint import airflow_errors
 from airflow_provider_ckpt.operators.base import CheckpointOperator, texts_of, value_of, word_of, words
 from airflow_provider_ckpt.operators.changes.in_place import own_errors
 from airflow_provider_ckpt.query.sink import parse_sink
@@ -55,7 +54,7 @@ class CheckpointSwitchOperator(CheckpointOperator):
         sinks: str | Sequence[str] = (),
         accept_sink: str | Sequence[str] | None = None,
         query_is_stopped: bool | Callable[..., bool] = False,
-        backup_root: str = "ROOT",
+        backup_root: str | None = None,
         trigger: str | None = None,
         unchanged_since: Mapping[str, Any] | str | None = None,
         **kwargs: Any,
@@ -70,7 +69,7 @@ class CheckpointSwitchOperator(CheckpointOperator):
 
     def execute(self, context: Any) -> SwitchResultDocument:
         """Judge, log, and refuse what is not exact."""
-        with airflow_errors(context):
+        with self.running(context):
             stopped, earlier = self._is_stopped(context), self._earlier()
             store = self.store()
             if stopped:
@@ -90,7 +89,7 @@ class CheckpointSwitchOperator(CheckpointOperator):
                 "sink_effects": [visible_values(item.to_dict()) for item in effects],
                 "way_back": []
                 if last is None
-                else list(way_back(view.location, last, scrub(sink), scrub(self.backup_root))),
+                else list(way_back(view.location, last, scrub(sink), scrub(self.backup_root or "ROOT"))),
             }
             return self.tell(context, result)
 

@@ -12,7 +12,7 @@ from airflow_provider_ckpt.changes.restore import rehearse as rehearse_module
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import GateFailedError
-from airflow_provider_ckpt.hooks.checkpoint import airflow_errors, require_flags
+from airflow_provider_ckpt.hooks.checkpoint import require_flags
 from airflow_provider_ckpt.lineage.datasets import Named
 from airflow_provider_ckpt.lineage.datasets import backup as backup_dataset
 from airflow_provider_ckpt.operators.base import CheckpointOperator
@@ -39,6 +39,8 @@ class CheckpointVerifyOperator(CheckpointOperator):
     :param spark_confs: For the rehearsal's Spark.
     """
 
+    needs = ("backup_root",)
+    has_own_checkpoint = True
     does = "verify"
     has_done = "A backup was verified of"
     template_fields: Sequence[str] = (
@@ -48,12 +50,14 @@ class CheckpointVerifyOperator(CheckpointOperator):
         "scratch",
         "spark_confs",
         "checkpoint_conn_id",
+        "query",
+        "query_file",
     )
 
     def __init__(
         self,
         *,
-        backup_root: str,
+        backup_root: str | None = None,
         backup_id: str = "latest",
         query_id: str | None = None,
         rehearse: bool = False,
@@ -69,10 +73,11 @@ class CheckpointVerifyOperator(CheckpointOperator):
         self.scratch = scratch
         self.spark_confs = spark_confs
         self._backed_up = ""
+        self.require_named()
 
     def execute(self, context: Any) -> VerifyResultDocument:
         """Verify, and rehearse when asked to."""
-        with airflow_errors(context):
+        with self.running(context):
             require_flags(self, "rehearse")
             root = self.store(self.backup_root)
             backup = find_backup(root, self.backup_id, self.query_id or None)

@@ -12,7 +12,6 @@ from airflow.providers.common.compat.sdk import AirflowFailException, Asset
 from airflow_provider_ckpt.checkpoint.progress import Progress
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointError
-from airflow_provider_ckpt.hooks.checkpoint import airflow_errors
 from airflow_provider_ckpt.lineage.facts import asset_extra
 from airflow_provider_ckpt.operators.base import CheckpointOperator
 from airflow_provider_ckpt.report.table import facts
@@ -100,7 +99,7 @@ class CheckpointWindowsOperator(CheckpointOperator):
         outlet = context["outlet_events"][self.asset]
         if not hasattr(outlet, "add_partitions"):
             raise AirflowFailException("CheckpointWindowsOperator needs Airflow 3.3 or later, for add_partitions")
-        with airflow_errors(context):
+        with self.running(context):
             windows = Windows(self.window, self.timezone)
             emitted = self._emitted(context)
             progress = poll_progress(self.store())

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from airflow.providers.common.compat.sdk import conf
 
 from airflow_provider_ckpt.errors import CheckpointError
+from airflow_provider_ckpt.hooks.query_file import SECTION, with_connection
 from airflow_provider_ckpt.storage.roots import NO_ROOTS, Roots, parse_roots
-
-SECTION = "ckpt"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +39,7 @@ class Settings:
 
 def read_settings() -> Settings:
     """The section as it is now. Raises CheckpointError for roots that make no sense, naming the option."""
-    index, index_conn_id = _with_connection(_said("index") or "")
+    index, index_conn_id = with_connection(_said("index") or "")
     return Settings(
         roots=_roots("roots"),
         index=index or None,
@@ -64,9 +63,3 @@ def _roots(option: str) -> Roots:
 
 def _said(option: str) -> str | None:
     return (conf.get(SECTION, option, fallback="") or "").strip() or None
-
-
-def _with_connection(text: str) -> tuple[str, str | None]:
-    found = re.fullmatch(r"(.*?)(?:\s+conn=(\S+))?", text.strip(), re.DOTALL)
-    assert found is not None  # both parts may be empty
-    return found[1], found[2]

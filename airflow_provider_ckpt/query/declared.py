@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from airflow_provider_ckpt.query.deploy import DEPLOY_KEYS
 from airflow_provider_ckpt.query.query_file import Cluster, Query
 
 
@@ -28,6 +29,16 @@ def cluster_of(query: Query) -> Cluster | None:
     return next(iter(clusters.values())) if len(clusters) == 1 else None
 
 
+def _stored(query: Query) -> Any:
+    """The sources that are tables or directories, which a check compares."""
+    return {key: source.text for key, source in query.deploy.by_id.items() if source.is_stored}
+
+
+def _only_source(query: Query) -> Any:
+    sources = [f"{key}={source.text}" for key, source in query.deploy.by_id.items()]
+    return sources[0] if len(sources) == 1 else None
+
+
 def _kafka_config(query: Query) -> Any:
     cluster = cluster_of(query)  # a client has one configuration for all brokers that it asks
     return {} if cluster is None else dict(cluster.options)
@@ -46,9 +57,12 @@ def _version(query: Query) -> Any:
 #: Every declaration, by the name that arguments have.
 DECLARED: Mapping[str, Declared] = {
     "sources": Declared("sources", lambda query: {key: source.text for key, source in query.deploy.by_id.items()}),
+    "stored_sources": Declared("sources", _stored),
+    "source": Declared("sources", _only_source),
     "source_options": Declared("source_options", lambda query: dict(query.deploy.source_options)),
     "kafka_config": Declared("sources", _kafka_config),
     "kafka_conn_id": Declared("sources", _kafka_connection),
+    "sinks": Declared("sink", lambda query: (query.deploy.sink.text,) if query.deploy.sink else ()),
     "sink": Declared("sink", lambda query: query.deploy.sink.text if query.deploy.sink else None),
     "trigger": Declared("trigger", lambda query: query.deploy.trigger),
     "spark_version": Declared("spark_version", _version),
@@ -58,6 +72,10 @@ DECLARED: Mapping[str, Declared] = {
     "backup_root": Declared("backups", lambda query: query.backups),
     "undo_root": Declared("undo", lambda query: query.undo),
 }
+
+
+#: What counts beside a plan, which holds all else.
+BESIDE_PLAN = ("undo_root", "kafka_conn_id", "kafka_config")
 
 
 def texts_declared(name: str, query: Query) -> list[str]:
@@ -71,3 +89,9 @@ def texts_declared(name: str, query: Query) -> list[str]:
     if isinstance(value, Mapping):
         return [f"{key}={each}" for key, each in value.items()]
     return [value] if isinstance(value, str) and value else list(value or ())
+
+
+def deploy_document(query: Query) -> dict[str, Any]:
+    """What the file declares of a query, as a deploy file says it; JSON-ready."""
+    said = {name: DECLARED[name].of(query) for name in DEPLOY_KEYS if name in DECLARED}
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in said.items() if value}

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import Any
 
+from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.query.deploy import DeploySpec
 from airflow_provider_ckpt.query.paths import Paths
 from airflow_provider_ckpt.query.sink import Sink
@@ -145,3 +147,16 @@ class QueryFile:
             return query.said_by[key]
         line = query.lines.get(key)
         return None if line is None else f"{self.place} line {line}"
+
+    def named(self, name: str) -> Query:
+        """The query with this name. Raises CheckpointError for a name that is none."""
+        known = name if name in self.queries else self.aliases.get(name.replace("`", ""))
+        if known is None:
+            raise CheckpointError(f"{name:.100} is no query of {self.place}; {self.known_text(name)}")
+        return self.queries[known]
+
+    def known_text(self, word: str) -> str:
+        """The name that somebody has meant by a word that is none, or the names that there are; part of a sentence."""
+        near = get_close_matches(word, self.queries, 1)
+        known = ", ".join(sorted(self.queries)[:20]) or "none"
+        return f"did you mean {near[0]}?" if near else f"its queries are {known}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
@@ -32,20 +33,28 @@ class CheckpointSensor(CheckpointTask, BaseSensorOperator):
     :param sources: Where each source reads from, by id.
     :param kafka_conn_id: Connection of type ``kafka``, whose extra configures the client that asks.
     :param checkpoint_conn_id: Connection of type ``checkpoint``.
+    :param query: Name of the query in the query file, in place of ``checkpoint`` and of all else that the file declares
+        of it; an argument that is given wins over the file.
+    :param query_file: The query file: a path or a URL, with ``conn=ID`` behind it where a connection opens it; by
+        default the option ``file`` of the section ``[ckpt]``. It is read when the task runs.
     :param deferrable: Wait in the triggerer. What is reached already never defers.
     :param start_from_trigger: Begin in the triggerer, without a worker (Airflow 3.3 and later).
     """
 
-    template_fields: Sequence[str] = ("checkpoint", "sources", "checkpoint_conn_id", "kafka_conn_id")
+    template_fields: Sequence[str] = (
+        *("checkpoint", "sources", "checkpoint_conn_id", "kafka_conn_id", "query", "query_file"),
+    )
     ui_color = "#e6f0f9"
 
     def __init__(
         self,
         *,
-        checkpoint: str,
+        checkpoint: str | None = None,
         sources: Mapping[str, str] | None = None,
         kafka_conn_id: str | None = None,
         checkpoint_conn_id: str | None = None,
+        query: str | None = None,
+        query_file: str | None = None,
         deferrable: bool = conf.getboolean("operators", "default_deferrable", fallback=False),
         start_from_trigger: bool = False,
         **kwargs: Any,
@@ -58,14 +67,23 @@ class CheckpointSensor(CheckpointTask, BaseSensorOperator):
         self.sources = {} if sources is None else sources
         self.kafka_conn_id = kafka_conn_id
         self.checkpoint_conn_id = checkpoint_conn_id
+        self.query = query
+        self.query_file = query_file
         self.deferrable = deferrable
         self.start_from_trigger = start_from_trigger
         self._said = ""
+        self.require_named()
+        if query is not None and start_from_trigger:
+            raise ValueError(
+                "start_from_trigger needs checkpoint, because no worker reads the query file; leave out query"
+            )
         self.link_checkpoints()
 
     def execute(self, context: Any) -> Any:
         """Poll once; wait in the worker, or defer, when the wait is not over yet."""
         try:
+            with airflow_errors():
+                self.declare()
             return self._wait(context)
         except AirflowException as error:
             cause: BaseException | None = error
@@ -114,6 +132,8 @@ class CheckpointSensor(CheckpointTask, BaseSensorOperator):
 
     def execute_complete(self, context: Any, event: dict[str, Any]) -> Any:
         """Go on after the trigger has fired."""
+        with suppress(CheckpointError):  # the wait is over, whatever the query file says by now
+            self.declare()
         if event["status"] == "reached":
             return self.tell(context, self.result_of(event))
         if event["status"] == "timeout":

@@ -24,6 +24,9 @@ class CheckpointPositionSensor(CheckpointSensor):
 
     trigger_class: ClassVar[type[CheckpointPositionTrigger]]
 
+    needs = ("checkpoint", "sources")
+    takes_several = True
+
     @abstractmethod
     def _poll_of(self, queries: Queries) -> PositionPoll:
         """The poll that is made each time."""
@@ -41,7 +44,9 @@ class CheckpointPositionSensor(CheckpointSensor):
     def poke(self, context: Any) -> PokeReturnValue:
         """Poll once."""
         with airflow_errors():
-            queries = Queries(self.checkpoint, self.sources, self.kafka_conn_id, self.checkpoint_conn_id)
+            queries = Queries(
+                self.checkpoint, self.sources, self.kafka_conn_id, self.checkpoint_conn_id, self.storage_options
+            )
             polled = self._poll_of(queries).poll()
         self.say(polled.text)
         return PokeReturnValue(polled.is_done, polled.result)
@@ -59,6 +64,7 @@ class CheckpointPositionSensor(CheckpointSensor):
                 sources=self.sources,
                 kafka_conn_id=self.kafka_conn_id,
                 checkpoint_conn_id=self.checkpoint_conn_id,
+                storage_options=self.storage_options,
                 poke_interval=self.poke_interval,
                 deadline_ms=self.timeout_at_ms,
                 **self._spelled(),
@@ -103,7 +109,7 @@ class CheckpointLagSensor(CheckpointPositionSensor):
     def __init__(
         self,
         *,
-        sources: Mapping[str, Any],
+        sources: Mapping[str, Any] | None = None,
         most: int | str | None = None,
         max_age: float | str | timedelta | None = None,
         source_options: Mapping[str, str | int | bool] | None = None,
@@ -169,7 +175,7 @@ class CheckpointDataLossSensor(CheckpointPositionSensor):
     def __init__(
         self,
         *,
-        sources: Mapping[str, Any],
+        sources: Mapping[str, Any] | None = None,
         will_lose_data_within: float | str | timedelta,
         source_options: Mapping[str, str | int | bool] | None = None,
         trigger: str | None = None,

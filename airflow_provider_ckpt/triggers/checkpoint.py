@@ -122,6 +122,7 @@ class CheckpointProgressTrigger(BaseEventTrigger):
     :param trigger: The trigger of the query, such as ``availableNow``.
     :param kafka_conn_id: Connection of type ``kafka``, whose extra configures the client.
     :param checkpoint_conn_id: Connection of type ``checkpoint``, or None.
+    :param storage_options: Options of the fsspec driver, as a query file declares them, or None.
     :param poke_interval: Seconds between two polls.
     :param deadline_ms: Wall-clock time at which the wait fails, epoch milliseconds, or None.
 
@@ -141,6 +142,7 @@ class CheckpointProgressTrigger(BaseEventTrigger):
         trigger: str | None = None,
         kafka_conn_id: str | None = None,
         checkpoint_conn_id: str | None = None,
+        storage_options: Mapping[str, Any] | None = None,
         poke_interval: float = 30.0,
         deadline_ms: int | None = None,
     ) -> None:
@@ -155,6 +157,7 @@ class CheckpointProgressTrigger(BaseEventTrigger):
         self.trigger = trigger
         self.kafka_conn_id = kafka_conn_id
         self.checkpoint_conn_id = checkpoint_conn_id
+        self.storage_options = storage_options
         self.poke_interval = poke_interval
         self.deadline_ms = deadline_ms
         self._every = Every(every, timezone)
@@ -168,7 +171,7 @@ class CheckpointProgressTrigger(BaseEventTrigger):
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """Poll until the condition is reached, the deadline has passed, or an error says that waiting is of no use."""
-        async with poll_pool().of(self.checkpoint_conn_id, self.checkpoint) as poller:
+        async with poll_pool().of(self.checkpoint_conn_id, self.checkpoint, self.storage_options) as poller:
             if self.condition is not None:
                 yield TriggerEvent(await self._outcome(poller, self.condition))
                 return
@@ -222,12 +225,14 @@ class CheckpointProgressTrigger(BaseEventTrigger):
     def _ends(self) -> SourceEnds:
         """Where the sources end, for a condition that asks; opens the storage."""
         sources = self.sources or {}
-        return CheckpointHook(self.checkpoint_conn_id).source_ends(self.checkpoint, sources, self.kafka_conn_id)
+        return CheckpointHook(self.checkpoint_conn_id, self.storage_options).source_ends(
+            self.checkpoint, sources, self.kafka_conn_id
+        )
 
     def _foresight(self) -> WaitForesight | None:
         """Make the forecast for the wait; opens the storage."""
         said = (self.sources or {}, self.source_options, self.trigger, self.kafka_conn_id)
-        return CheckpointHook(self.checkpoint_conn_id).foresight(self.checkpoint, *said)
+        return CheckpointHook(self.checkpoint_conn_id, self.storage_options).foresight(self.checkpoint, *said)
 
     def _say(self, step: Pending) -> None:
         """A line in the log: for each poll without an answer, else when there is news and the last line is old."""

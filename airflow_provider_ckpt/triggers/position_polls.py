@@ -80,6 +80,7 @@ class Queries:
         sources: Where each source reads from, by id, of every query; or the same by checkpoint.
         kafka_conn_id: Connection of type ``kafka``, or None.
         checkpoint_conn_id: Connection of type ``checkpoint``, or None.
+        storage_options: Options of the fsspec driver, or None.
 
     Raises:
         CheckpointError: There is no checkpoint, or the sources are no mapping, or not of each checkpoint, or a type is
@@ -90,6 +91,7 @@ class Queries:
     sources: Mapping[str, Any]
     kafka_conn_id: str | None = None
     checkpoint_conn_id: str | None = None
+    storage_options: Mapping[str, Any] | None = None
     #: What was declared, read once: the sources by id, of each checkpoint.
     _parsed: Mapping[str, Mapping[str, Source]] = field(init=False, repr=False, compare=False)
 
@@ -114,7 +116,7 @@ class Queries:
         self, options: QueryOptions | None = None, *, ages: bool = False
     ) -> list[tuple[str, Opened | CheckpointError]]:
         """The queries as they are now, or why one cannot be read. The brokers are not asked yet."""
-        hook, said = CheckpointHook(self.checkpoint_conn_id), options or QueryOptions()
+        hook, said = CheckpointHook(self.checkpoint_conn_id, self.storage_options), options or QueryOptions()
         return [(location, self._opened(hook, location, said, ages=ages)) for location in self.locations]
 
     def _opened(

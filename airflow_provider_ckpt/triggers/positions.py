@@ -34,6 +34,7 @@ class CheckpointPositionTrigger(BaseTrigger):
     :param trigger: The trigger of the query, such as ``availableNow``.
     :param kafka_conn_id: Connection of type ``kafka``, whose extra configures the client that asks.
     :param checkpoint_conn_id: Connection of type ``checkpoint``, or None.
+    :param storage_options: Options of the fsspec driver, as a query file declares them, or None.
     :param poke_interval: Seconds between two polls.
     :param deadline_ms: Wall-clock time at which the wait fails, epoch milliseconds, or None.
     """
@@ -41,7 +42,7 @@ class CheckpointPositionTrigger(BaseTrigger):
     #: The arguments, by which another triggerer makes the trigger again.
     arguments: tuple[str, ...] = (
         *("checkpoint", "sources", "source_options", "trigger", "kafka_conn_id", "checkpoint_conn_id"),
-        *("poke_interval", "deadline_ms"),
+        *("storage_options", "poke_interval", "deadline_ms"),
     )
 
     def __init__(
@@ -53,6 +54,7 @@ class CheckpointPositionTrigger(BaseTrigger):
         trigger: str | None = None,
         kafka_conn_id: str | None = None,
         checkpoint_conn_id: str | None = None,
+        storage_options: Mapping[str, Any] | None = None,
         poke_interval: float = 60.0,
         deadline_ms: int | None = None,
     ) -> None:
@@ -63,6 +65,7 @@ class CheckpointPositionTrigger(BaseTrigger):
         self.trigger = trigger
         self.kafka_conn_id = kafka_conn_id
         self.checkpoint_conn_id = checkpoint_conn_id
+        self.storage_options = storage_options
         self.poke_interval = poke_interval
         self.deadline_ms = deadline_ms
         self._said: tuple[float, str] = (float("-inf"), "")
@@ -85,7 +88,8 @@ class CheckpointPositionTrigger(BaseTrigger):
                 yield TriggerEvent({"status": "error", "retryable": error.retryable, **error.to_dict()})
 
     async def _outcome(self, pool: PollPool) -> dict[str, Any]:
-        queries = Queries(self.checkpoint, self.sources, self.kafka_conn_id, self.checkpoint_conn_id)
+        said = (self.kafka_conn_id, self.checkpoint_conn_id, self.storage_options)
+        queries = Queries(self.checkpoint, self.sources, *said)
         poll, spread = self.poll_of(queries), random.uniform(0.9, 1.1)  # so that many triggers do not poll in step
         while True:
             text = await self._poll(pool, poll)

@@ -8,7 +8,8 @@ polls are under way, so that ten thousand waits do not start at once.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+import json
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -38,8 +39,8 @@ class PollPool:
     """The checkpoints that one event loop polls."""
 
     def __init__(self) -> None:
-        self._shared: dict[tuple[str | None, str], SharedPoller] = {}
-        self._drivers: dict[tuple[str | None, str], _Driver] = {}
+        self._shared: dict[tuple[str | None, str, str], SharedPoller] = {}
+        self._drivers: dict[tuple[str | None, str, str], _Driver] = {}
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="ckpt-poll")
         self._slots = asyncio.Semaphore(POLLS_AT_ONCE)
         self._source_slots = asyncio.Semaphore(SOURCES_AT_ONCE)
@@ -58,9 +59,11 @@ class PollPool:
                 self._pool.shutdown(wait=False)
 
     @asynccontextmanager
-    async def of(self, checkpoint_conn_id: str | None, location: str) -> AsyncIterator[SharedPoller]:
+    async def of(
+        self, checkpoint_conn_id: str | None, location: str, storage_options: Mapping[str, Any] | None = None
+    ) -> AsyncIterator[SharedPoller]:
         """The poller of one checkpoint, kept for as long as somebody uses it."""
-        key = (checkpoint_conn_id, location)
+        key = (checkpoint_conn_id, location, json.dumps(storage_options or {}, sort_keys=True))
         with self.kept():
             shared = self._shared.setdefault(key, SharedPoller(self, *key))
             shared.users += 1
@@ -92,11 +95,11 @@ class PollPool:
                 return await self.in_thread(drive, requests, answer_from(opened.store))
             return await drive_async(requests, answer_natively(opened.native))
 
-    async def open(self, checkpoint_conn_id: str | None, location: str) -> _Opened:
+    async def open(self, checkpoint_conn_id: str | None, location: str, options: str = "{}") -> _Opened:
         """Open a checkpoint; those of one connection and bucket share a driver, with its connections."""
-        hook = CheckpointHook(checkpoint_conn_id)
+        hook = CheckpointHook(checkpoint_conn_id, json.loads(options))
         url = await self.in_thread(hook.url, location)
-        key = (checkpoint_conn_id, _driver_key(url))
+        key = (checkpoint_conn_id, _driver_key(url), options)
         driver = self._drivers.setdefault(key, _Driver(key))
         driver.users += 1
         try:
@@ -127,7 +130,7 @@ class PollPool:
 class _Driver:
     """Driver that several checkpoints of one storage share."""
 
-    key: tuple[str | None, str]
+    key: tuple[str | None, str, str]
     store: Store | None = None
     native: AsyncStore | None = None
     users: int = 0
@@ -152,12 +155,14 @@ class SharedPoller:
         pool: Pool that opens the checkpoint, and bounds how many polls are under way.
         checkpoint_conn_id: Connection of type ``checkpoint``, or None.
         location: The checkpoint.
+        options: Options of the fsspec driver, as JSON.
         users: How many wait on it.
     """
 
     pool: PollPool
     checkpoint_conn_id: str | None
     location: str
+    options: str = "{}"
     users: int = 0
     opened: _Opened | None = None
     _wanted: dict[asyncio.Future[Progress], tuple[float, Needs]] = field(default_factory=dict)
@@ -225,7 +230,7 @@ class SharedPoller:
             needs |= own
         try:
             if self.opened is None:
-                self.opened = await self.pool.open(self.checkpoint_conn_id, self.location)
+                self.opened = await self.pool.open(self.checkpoint_conn_id, self.location, self.options)
             progress = await self.pool.poll(self.opened, needs)
         except Exception as error:  # every wait is told, and says so in its own log
             for future in waiting:

@@ -210,6 +210,7 @@ def test_every_parameter_reaches_the_trigger(checkpoint, monkeypatch):
         "trigger": "processingTime",
         "kafka_conn_id": "broker",
         "checkpoint_conn_id": "lake",
+        "storage_options": None,
         "poke_interval": 7.5,
         "deadline_ms": 1_577_836_800_000,
     }

@@ -88,6 +88,7 @@ def test_every_argument_survives_serialisation(query):
         "trigger": "availableNow",
         "kafka_conn_id": "broker",
         "checkpoint_conn_id": "lake",
+        "storage_options": None,
         "poke_interval": 7.5,
         "deadline_ms": 9_999_999_999_999,
     }

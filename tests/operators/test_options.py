@@ -25,7 +25,8 @@ pytestmark = pytest.mark.airflow
 
 #: Arguments that say how a change is carried out, or where it is.
 NOT_ASKED = {
-    *("self", "kwargs", "checkpoint", "checkpoint_conn_id", "plan", "plan_only", "expected_plan", "query_is_stopped"),
+    *("self", "kwargs", "checkpoint", "checkpoint_conn_id", "query", "query_file"),
+    *("plan", "plan_only", "expected_plan", "query_is_stopped"),
     *("accept_sink", "approved_by", "approved_at", "undo_root", "quiet_period", "break_lock"),
 }
 REQUESTS: Mapping[str, type] = {
@@ -59,9 +60,9 @@ def test_a_constructor_has_the_fields_of_the_request(name):
 
 
 @pytest.mark.parametrize("name", REQUESTS)
-def test_every_argument_is_by_name_and_has_a_default_but_for_the_place(name):
+def test_every_argument_is_by_name_and_has_a_default(name):
     kind = getattr(operators, f"Checkpoint{name}Operator")
     for taken, parameter in parameters(kind).items():
-        if taken not in ("self", "kwargs", "checkpoint", "backup_root"):
+        if taken not in ("self", "kwargs"):
             assert parameter.kind is inspect.Parameter.KEYWORD_ONLY, taken
             assert parameter.default is not inspect.Parameter.empty, taken

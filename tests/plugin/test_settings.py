@@ -33,7 +33,7 @@ def test_every_option_is_described_and_read(configure):
     assert (settings.rollback_dag, settings.reset_dag) == ("checkpoint_rollback", None)
     assert list(settings.data_roots) == [Root("/data/tables")]
     assert settings.brokers == {"a:9092", "b:9092", "conn=kafka"}
-    known = {"roots", "index", "backup_roots", "rollback_dag", "reset_dag", "data_roots", "brokers"}
+    known = {"file", "roots", "index", "backup_roots", "rollback_dag", "reset_dag", "data_roots", "brokers"}
     assert known == OPTIONS.keys()
 
 

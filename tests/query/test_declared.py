@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_provider_ckpt.query.declared import DECLARED, cluster_of, texts_declared
+from airflow_provider_ckpt.query.declared import DECLARED, cluster_of, deploy_document, texts_declared
+from airflow_provider_ckpt.query.deploy import DeploySpec, declare
 from airflow_provider_ckpt.query.query_parser import parse_query_file
 
 FILE = """\
@@ -30,6 +31,9 @@ queries:
 QUERIES = parse_query_file(FILE).queries
 ORDERS = {
     "sources": {"0": "kafka:b1:9092/orders"},
+    "stored_sources": {},
+    "source": "0=kafka:b1:9092/orders",
+    "sinks": ("file:s3://lake/orders",),
     "source_options": {"0.maxOffsetsPerTrigger": "10"},
     "kafka_config": {"security.protocol": "SSL"},
     "kafka_conn_id": "kafka_main",
@@ -68,3 +72,8 @@ def test_words_of_a_command_line():
 
 def test_a_client_has_one_configuration_so_of_two_clusters_there_is_none():
     assert cluster_of(QUERIES["both"]) is cluster_of(QUERIES["bare"]) is None
+
+
+def test_a_deploy_file_says_the_same():
+    assert declare(DeploySpec(), deploy_document(QUERIES["orders"])) == QUERIES["orders"].deploy
+    assert deploy_document(QUERIES["bare"]) == {}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_provider_ckpt.change.option import WAIT_S
 from airflow_provider_ckpt.errors import CheckpointLockedError
-from airflow_provider_ckpt.hooks.checkpoint import airflow_errors, require_flags
+from airflow_provider_ckpt.hooks.checkpoint import require_flags
 from airflow_provider_ckpt.operators.base import CheckpointOperator, digest_of, result_of, task_of
 from airflow_provider_ckpt.operators.changes.asked import asked_of
 
@@ -64,7 +64,7 @@ class CheckpointFenceOperator(CheckpointOperator):
         from airflow_provider_ckpt.changes.fence.put_fence import put_fence
         from airflow_provider_ckpt.report.tables import plan_tables
 
-        with airflow_errors(context):
+        with self.running(context):
             require_flags(self, "break_lock", "plan_only")
             asked = asked_of(self, FenceRequest)
             stores = Stores.of(self.checkpoint, self.store, undo=self.undo_root)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ from airflow.providers.common.compat.sdk import AirflowException
 
 from airflow_provider_ckpt.change.option import WAIT_S
 from airflow_provider_ckpt.errors import CheckpointError, PlanError
-from airflow_provider_ckpt.hooks.checkpoint import airflow_errors, duration_ms_of, require_flags
+from airflow_provider_ckpt.hooks.checkpoint import duration_ms_of, require_flags
 from airflow_provider_ckpt.operators.base import (
     CheckpointOperator,
     digest_of,
@@ -32,6 +32,7 @@ from airflow_provider_ckpt.operators.changes.asked import (
     require_beside,
     require_request_flags,
 )
+from airflow_provider_ckpt.query.declared import BESIDE_PLAN, DECLARED
 
 if TYPE_CHECKING:
     from airflow_provider_ckpt.change.make_plan import Planner
@@ -133,7 +134,7 @@ class CheckpointChangeOperator(CheckpointOperator):
         """Plan, log the plan, and carry it out."""
         from airflow_provider_ckpt.change.ask_word import ask_word
 
-        with airflow_errors(context):
+        with self.running(context):
             require_flags(self, "break_lock", "plan_only")
             if not callable(self.query_is_stopped):  # which is called once the plan is made
                 ask_word(self.query_is_stopped, "")
@@ -239,6 +240,10 @@ class CheckpointChangeOperator(CheckpointOperator):
     def planned_behind(self, make: Callable[[bool], Plan], stores: Stores, trigger: str | None) -> Plan:
         """The plan that ``make`` makes, where no fence can be asked for."""
         return make(False)
+
+    def not_declared(self) -> Collection[str]:
+        """What a plan says that was made before, in the place of the query file."""
+        return {*DECLARED} - {*BESIDE_PLAN} if self.plan else ()
 
     @property
     def kind(self) -> Kind:

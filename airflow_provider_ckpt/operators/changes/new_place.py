@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow_provider_ckpt.errors import CheckpointError
-from airflow_provider_ckpt.hooks.checkpoint import airflow_errors, require_flags
+from airflow_provider_ckpt.hooks.checkpoint import require_flags
 from airflow_provider_ckpt.operators.base import (
     CheckpointOperator,
     digest_of,
@@ -22,6 +22,7 @@ from airflow_provider_ckpt.operators.base import (
     words,
 )
 from airflow_provider_ckpt.operators.changes.asked import require_beside
+from airflow_provider_ckpt.query.declared import BESIDE_PLAN, DECLARED
 from airflow_provider_ckpt.query.sink import parse_sink
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ class CheckpointNewPlaceOperator(CheckpointOperator):
 
     def execute(self, context: Any) -> ChangeResultDocument:
         """Plan, log the plan, and write."""
-        with airflow_errors(context):
+        with self.running(context):
             require_flags(self, "plan_only")
             self.require_arguments()
             target = self.store()
@@ -175,6 +176,10 @@ class CheckpointNewPlaceOperator(CheckpointOperator):
     @abstractmethod
     def request(cls) -> type:
         """What it asks for: its arguments are called as the fields."""
+
+    def not_declared(self) -> Collection[str]:
+        """What a plan says that was made before, in the place of the query file."""
+        return {*DECLARED} - {*BESIDE_PLAN, "backup_root"} if self.plan else ()
 
     @abstractmethod
     def planned(self, target: Store, sinks: Sinks, begun: Plan | None) -> Plan:

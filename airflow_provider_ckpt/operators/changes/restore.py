@@ -41,6 +41,8 @@ class CheckpointRestoreOperator(CheckpointNewPlaceOperator):
         seconds.
     """
 
+    needs = ("checkpoint", "backup_root")
+    has_own_checkpoint = True
     kind: ClassVar[Kind] = "restore"
     does = "restore"
     has_done = "A backup was restored to"
@@ -64,7 +66,7 @@ class CheckpointRestoreOperator(CheckpointNewPlaceOperator):
     def __init__(
         self,
         *,
-        backup_root: str,
+        backup_root: str | None = None,
         backup_id: str = "latest",
         query_id: str | None = None,
         new_query_id: bool = False,
@@ -83,6 +85,7 @@ class CheckpointRestoreOperator(CheckpointNewPlaceOperator):
         self.trigger = trigger
         self.fence = fence
         self.wait_for_batch = wait_for_batch
+        self.require_named()
 
     def require_arguments(self) -> None:
         """Raise CheckpointError for flags that are none, and for a fence where nothing is restored."""

@@ -1,0 +1,224 @@
+"""A task on a query that is named: its location, and what the query file declares of it, become arguments of the task.
+
+The file is read when the task runs. An argument that is given wins over the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from airflow_provider_ckpt.errors import CheckpointError
+from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook, airflow_errors
+from airflow_provider_ckpt.hooks.query_file import configured_file, read_file
+from airflow_provider_ckpt.query.declared import DECLARED
+from airflow_provider_ckpt.query.deploy import DeploySpec
+from airflow_provider_ckpt.visible import visible
+
+if TYPE_CHECKING:
+    from airflow_provider_ckpt.query.query_file import Query, QueryFile
+
+#: What is known as soon as the query is, beside what DECLARED has.
+CHECKPOINT, CONNECTION = "checkpoint", "checkpoint_conn_id"
+
+
+class DeclaredTask:
+    """A task that takes ``query`` in place of a location, and of what a query file declares of the query."""
+
+    #: Arguments that have to be there when the task runs. Without a query, the DAG does not load when one is missing.
+    needs: ClassVar[Sequence[str]] = (CHECKPOINT,)
+    #: Arguments that get another declaration than that of their name; None is for one that the task itself adds.
+    declared_as: ClassVar[Mapping[str, str | None]] = {}
+    #: True where the checkpoint that is given may be another one than that of the query.
+    has_own_checkpoint: ClassVar[bool] = False
+    #: True where ``query`` may be a list of names.
+    takes_several: ClassVar[bool] = False
+    checkpoint: Any
+    checkpoint_conn_id: str | None
+    query: Any = None
+    query_file: str | None = None
+    #: The query, once the task runs, and its file; None where none is named.
+    declared_query: Query | None = None
+    declared_file: QueryFile | None = None
+    log: Any
+    #: Where the file declares what was not given, by argument; and what the arguments were before.
+    _origins: Mapping[str, str] = MappingProxyType({})
+    _before: Mapping[str, Any] = MappingProxyType({})
+
+    def require_named(self) -> None:
+        """Raise AirflowFailException for a task that lacks what no query file can tell it; called when a DAG is read.
+
+        Each constructor that sets one of the arguments that are needed calls it.
+        """
+        if self.query is not None:
+            return
+        lacking = [name for name in self.needs if hasattr(self, name) and _is_left_out(getattr(self, name))]
+        may_be_known = CHECKPOINT in self.needs and CHECKPOINT not in lacking
+        if lacking and not (may_be_known and (self.query_file or configured_file())):
+            with airflow_errors():
+                raise CheckpointError(
+                    f"{getattr(self, 'task_id', 'the task')}: neither query nor {lacking[0]} is given; give query, a "
+                    f"name in the query file, or {lacking[0]}"
+                )
+
+    @cached_property
+    def hook(self) -> CheckpointHook:
+        """The hook."""
+        file = self.declared_file
+        return CheckpointHook(self.checkpoint_conn_id, file.storage.options if file is not None else None)
+
+    @property
+    def storage_options(self) -> dict[str, Any] | None:
+        """Options of the storage that the query file declares; None without any."""
+        return self.hook.storage_options or None
+
+    @property
+    def origins(self) -> Mapping[str, str]:
+        """Where the query file declares what the task was not given, by argument, such as ``ckpt.yaml line 12``."""
+        return self._origins
+
+    @contextmanager
+    def running(self, context: Any = None) -> Iterator[None]:
+        """Errors of this package as Airflow's, once the query is known and what its file declares."""
+        with airflow_errors(context):
+            self.declare()
+            yield
+
+    def declare(self) -> None:
+        """Find the query, and set the arguments that were not given to what its file declares.
+
+        Raises:
+            CheckpointError: There is no such query, its checkpoint is another one than that which is given, or one is
+                missing that the file does not have.
+            StoreError: The file cannot be read.
+        """
+        self._put_back()
+        self.declare_query()
+        for name in self.needs:
+            value = getattr(self, name)
+            if _is_left_out(value) or (self.declared_query is not None and _is_empty(value)):
+                raise CheckpointError(self._lacking(name))
+        if self.origins:
+            said = ", ".join(f"{name} by {origin}" for name, origin in self.origins.items())
+            self.log.info("Declared of the query %s: %s", visible(str(self.query_name or self.query)), visible(said))
+
+    def declare_query(self) -> None:
+        """Find the query, and set what its file declares. Raises as :meth:`declare`."""
+        if self.takes_several and isinstance(self.query, list | tuple):
+            self._fill_several([str(name) for name in self.query])
+        elif (found := self._find()) is not None:
+            self.declared_file, self.declared_query = found
+            self._fill(*found)
+
+    @property
+    def query_name(self) -> str | None:
+        """Name of the query that the task is about; None when none is known."""
+        return None if self.declared_query is None else self.declared_query.name
+
+    def declared_deploy(self) -> DeploySpec:
+        """What the query file declares of the query, with the confs of its file of confs. Raises CheckpointError."""
+        query = self.declared_query
+        if query is None:
+            return DeploySpec()
+        from airflow_provider_ckpt.fleet.read_query_file import read_deploy
+
+        try:
+            return read_deploy(query, self.hook.store)
+        except ValueError as error:
+            raise CheckpointError(str(error)) from None
+
+    def not_declared(self) -> Collection[str]:
+        """Arguments for which the query file does not count in this run."""
+        return ()
+
+    # --- finding ---------------------------------------------------------------------------------------------------
+
+    def _find(self) -> tuple[QueryFile, Query] | None:
+        given = getattr(self, CHECKPOINT, None)
+        if _is_empty(self.query):
+            place = self.query_file or configured_file()
+            if not isinstance(given, str) or not given or not place:
+                return None
+            file = read_file(place)
+            known = file.find(self.hook.url(given))
+            return None if known is None else (file, known)
+        if not isinstance(self.query, str):
+            raise CheckpointError(f"query must be the name of a query in the query file, not {self.query!r:.60}")
+        file = read_file(self.query_file)
+        query = file.named(self.query)
+        if not _is_empty(given) and not self.has_own_checkpoint:
+            self._require_same(file, query, given)
+        return file, query
+
+    def _require_same(self, file: QueryFile, query: Query, given: Any) -> None:
+        url = self.hook.url(given) if isinstance(given, str) else given
+        if not isinstance(url, str) or file.paths.place(url) != file.paths.place(query.checkpoint):
+            raise CheckpointError(
+                f"the query {query.name} has its checkpoint at {query.checkpoint}, as "
+                f"{file.origin(query, CHECKPOINT)} says, and checkpoint is {given!r:.200}",
+                hint="Give one of query and checkpoint.",
+            )
+
+    def _lacking(self, name: str) -> str:
+        query, file = self.declared_query, self.declared_file
+        if query is None or file is None:
+            return f"{name} is not given, and neither is query, a name in the query file"
+        key = DECLARED[name].key if name in DECLARED else name
+        return f"{name} is not given, and the query {query.name} in {file.place} has no key {key}"
+
+    # --- filling ---------------------------------------------------------------------------------------------------
+
+    def _fill(self, file: QueryFile, query: Query) -> None:
+        left_out = self.not_declared()
+        own = {name: name for name in DECLARED if hasattr(self, name)}
+        for name, key in {**own, **self.declared_as}.items():
+            if name in left_out:
+                continue
+            if key is not None:
+                self._set(name, DECLARED[key].of(query), file.origin(query, DECLARED[key].key) or file.place)
+            elif (origin := file.origin(query, name) or file.origin(query, f"{name}_file")) is not None:
+                self._origins = {**self._origins, name: origin}
+        if hasattr(self, CHECKPOINT) and _is_empty(self.checkpoint):
+            self._set(CHECKPOINT, query.checkpoint, file.origin(query, CHECKPOINT) or file.place)
+        self._set(CONNECTION, file.storage.conn_id, file.place)
+        self.__dict__.pop("hook", None)  # of another connection, and without the options
+
+    def _fill_several(self, names: Sequence[str]) -> None:
+        """The locations of queries, and the sources of each where the task asks for them: all else is of one query."""
+        file = self.declared_file = read_file(self.query_file)
+        queries = [file.named(name) for name in names]
+        self._set(CHECKPOINT, [query.checkpoint for query in queries], file.place)
+        if hasattr(self, "sources"):
+            self._set("sources", {query.checkpoint: DECLARED["sources"].of(query) for query in queries}, file.place)
+        self._set(CONNECTION, file.storage.conn_id, file.place)
+        self.__dict__.pop("hook", None)
+
+    def _set(self, name: str, value: Any, origin: str) -> None:
+        """Set an argument to what the file says, unless it is given."""
+        now = getattr(self, name)
+        if _is_empty(value) or not _is_empty(now):
+            return
+        self._before = {**self._before, name: now}
+        self._origins = {**self._origins, name: origin}
+        setattr(self, name, value)
+
+    def _put_back(self) -> None:
+        """Take back what an earlier try in this process has set: the file may say something else now."""
+        for name, value in self._before.items():
+            setattr(self, name, value)
+        self._origins, self._before = {}, {}
+        self.declared_query = self.declared_file = None
+        self.__dict__.pop("hook", None)
+
+
+def _is_left_out(value: Any) -> bool:
+    """True for an argument that a DAG does not give; a text may be a template."""
+    return not isinstance(value, str) and _is_empty(value)
+
+
+def _is_empty(value: Any) -> bool:
+    """True for an argument that says nothing; a template makes a text of one that was not given."""
+    return value is None or (isinstance(value, str | tuple | Mapping) and len(value) == 0) or value == "None"
