@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_ckpt.checks.registry import RULES
-from airflow_provider_ckpt.fleet.queries.thresholds import why_not_known
+from airflow_provider_ckpt.fleet.queries.thresholds import NO_END, why_not_known
 from airflow_provider_ckpt.report.lag_tables import unread_text
 from airflow_provider_ckpt.report.table import Table
 from airflow_provider_ckpt.times import duration_text
@@ -196,6 +196,12 @@ def _unknown(row: QueryRow) -> Iterator[str]:
         return
     if seen.sources is None:
         yield seen.lag_error or "how far it is behind is not known: its sources are not declared"
+    if (
+        seen.sources
+        and row.behind_ms is None
+        and all(source.is_known and source.total is None for source in seen.sources)
+    ):
+        yield f"how far it is behind is not known: {NO_END}"
     told = {threshold.source_id for threshold in row.alarms if threshold.measured is None}
     for source in seen.sources or ():
         if source.source_id in told:  # with the threshold

@@ -17,11 +17,10 @@ from airflow_provider_ckpt.cli.options import (
     with_kafka_config,
 )
 from airflow_provider_ckpt.cli.queries.output import show
-from airflow_provider_ckpt.cli.query_names import declared_file, declared_storage
+from airflow_provider_ckpt.cli.query_names import declared_file, declared_storage, unknown_name
+from airflow_provider_ckpt.fleet.queries.read_flows import read_flows
 from airflow_provider_ckpt.fleet.queries.read_queries import THREADS, QueryReader
 from airflow_provider_ckpt.fleet.queries.row import exit_code_of
-from airflow_provider_ckpt.fleet.read_pipeline import with_pipelines
-from airflow_provider_ckpt.query.query_file import QueryFile
 
 
 @command(
@@ -63,6 +62,7 @@ def queries(
 ) -> int:
     """Show the queries of the query file: one row each, the worst first.
 
+    A NAME is that of a query, of a flow of a pipeline, or of a pipeline, which means all of its flows.
     A row has the newest batch and the age of its commit, how much is unread of the sources and how old it is, the delay
     of the watermark, the worst finding, the newest backup and the newest change. What nobody can tell is `?`, with the
     reason below the table. The thresholds of the file (alert: behind, delay, age, rows) are compared with what was
@@ -75,28 +75,18 @@ def queries(
         raise click.UsageError("--watch shows text: leave out --json and --format")
     file = declared_file()
     opened = opening((*declared_storage(file, storage_options), *storage_options))
-    try:
-        file = with_pipelines(file, names or None, opened)
-    except ValueError as error:
-        raise click.UsageError(str(error)) from None
-    _require_known(names, file)
+    wanted = read_flows(file, names, opened)
+    if wanted.unknown:
+        raise click.UsageError(unknown_name(wanted.unknown[0], wanted.file))
+    if not wanted.names and not wanted.failures:
+        raise click.UsageError(f"{file.place} declares no query")
     config = dict(pairs(kafka_config, "--kafka-config"))
-    reader = QueryReader(file, opened, config, threads=threads, timeout_s=timeout)
+    reader = QueryReader(wanted, opened, config, threads=threads, timeout_s=timeout)
     if watch:
         from airflow_provider_ckpt.cli.queries.watch import watch as watch_queries  # what one call needs
 
-        watch_queries(reader, names, poll_interval)
-    rows = list(reader.read(names))
+        find = (lambda: read_flows(file, names, opened)) if file.pipelines else None
+        watch_queries(reader, poll_interval, find)
+    rows = list(reader.read())
     show(rows, file.place, shown_as)
     return exit_code_of(rows)
-
-
-def _require_known(names: tuple[str, ...], file: QueryFile) -> None:
-    """Raise click.UsageError for a name that is none, and for a file without queries."""
-    from airflow_provider_ckpt.cli.query_names import unknown_name
-
-    for name in names:
-        if name not in file.queries:
-            raise click.UsageError(unknown_name(name, file))
-    if not file.queries:
-        raise click.UsageError(f"{file.place} declares no query")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 import click
@@ -14,6 +14,7 @@ from airflow_provider_ckpt.cli.queries.output import print_for_people
 from airflow_provider_ckpt.cli.render import say
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.fleet.queries.events import events
+from airflow_provider_ckpt.fleet.queries.read_flows import WantedQueries
 from airflow_provider_ckpt.fleet.queries.read_queries import QueryReader
 from airflow_provider_ckpt.fleet.queries.row import QueryRow
 from airflow_provider_ckpt.report.query_tables import headline
@@ -23,18 +24,26 @@ from airflow_provider_ckpt.times import calendar_time
 _AROUND = 14
 
 
-def watch(reader: QueryReader, names: Sequence[str], interval_s: float) -> NoReturn:
-    """Read and show the queries until somebody interrupts it."""
+def watch(reader: QueryReader, interval_s: float, find: Callable[[], WantedQueries] | None) -> NoReturn:
+    """Read and show the queries until somebody interrupts it.
+
+    Args:
+        reader: Reads them.
+        interval_s: From the begin of one reading to that of the next, seconds.
+        find: Finds the queries anew after each pause; None where they stay the same.
+    """
     before: dict[str, QueryRow] = {}
     while True:
         began_s = time.monotonic()
-        rows = list(reader.read(names))
+        rows = list(reader.read())
         if sys.stdout.isatty():
             _draw(rows, interval_s)
         else:
             _tell(rows, before)
         before = {row.name: row for row in rows}
         time.sleep(max(0.05, interval_s - (time.monotonic() - began_s)))
+        if find is not None:
+            reader.take(find())
 
 
 def _draw(rows: Sequence[QueryRow], interval_s: float) -> None:

@@ -23,9 +23,10 @@ from airflow_provider_ckpt.fleet.find import patiently
 from airflow_provider_ckpt.fleet.judge import row_of
 from airflow_provider_ckpt.fleet.queries.ask_in_time import Late, in_time
 from airflow_provider_ckpt.fleet.queries.ask_sources import SourcesAnswer, ask_sources
+from airflow_provider_ckpt.fleet.queries.read_flows import WantedQueries
 from airflow_provider_ckpt.fleet.queries.row import NewestBackup, NewestChange, QueryRow
 from airflow_provider_ckpt.fleet.queries.thresholds import Measures, behind_of, judge_thresholds
-from airflow_provider_ckpt.query.query_file import Query, QueryFile
+from airflow_provider_ckpt.query.query_file import Query
 from airflow_provider_ckpt.sources.kafka.ask_brokers import Brokers
 from airflow_provider_ckpt.sources.open_end import Access
 from airflow_provider_ckpt.sources.read_lag import LagQuestion, question_of, read_ahead
@@ -76,10 +77,10 @@ class _Answers:
 
 
 class QueryReader:
-    """Reads the queries of a file, as often as it is asked to; a checkpoint that has not changed is only listed again.
+    """Reads queries as often as it is asked to; a checkpoint that has not changed is only listed again.
 
     Args:
-        file: The query file.
+        wanted: The queries.
         open_store: Opens a location.
         kafka_config: Options of all Kafka clients, over those that the file declares.
         configs: Options of the clients of some servers, by these; None for those that the file declares.
@@ -89,7 +90,7 @@ class QueryReader:
 
     def __init__(
         self,
-        file: QueryFile,
+        wanted: WantedQueries,
         open_store: Callable[[str], Store],
         kafka_config: Mapping[str, Any],
         *,
@@ -97,21 +98,27 @@ class QueryReader:
         threads: int = THREADS,
         timeout_s: float = TIMEOUT_S,
     ) -> None:
-        self._file = file
+        self.take(wanted)
         self._open = open_store
         self._config = {_SOCKET_TIMEOUT: str(max(1_000, int(timeout_s * 1_000))), **kafka_config}
-        self._configs = declared_configs(file.queries.values()) if configs is None else configs
+        self._configs = declared_configs(wanted.file.queries.values()) if configs is None else configs
         self._threads, self._timeout_s = threads, timeout_s
         self._brokers = Brokers(self._config, configs=self._configs)
         self._seen: dict[str, _Seen] = {}
         self._backups: dict[str, NewestBackup] = {}
 
-    def read(self, names: Sequence[str] = ()) -> Iterator[QueryRow]:
-        """A row for each query, in the order of the file; for those with the given names alone, when there are any."""
+    def take(self, wanted: WantedQueries) -> None:
+        """Read these queries from now on: a flow of a pipeline has a new version after a full refresh."""
+        self._file, self._failures = wanted.file, wanted.failures
+        self._queries = [wanted.file.queries[name] for name in wanted.names]
+
+    def read(self) -> Iterator[QueryRow]:
+        """A row for each query, in the order of the file, and for each pipeline that cannot be read."""
         self._brokers = Brokers(self._config, self._brokers.connections, self._configs)
-        wanted = iter(query for query in self._file.queries.values() if not names or query.name in names)
-        while some := list(islice(wanted, TOGETHER)):
+        queries = iter(self._queries)
+        while some := list(islice(queries, TOGETHER)):
             yield from self._read_together(some)
+        yield from self._failures
 
     def _read_together(self, queries: Sequence[Query]) -> Iterator[QueryRow]:
         seen = dict(zip((query.name for query in queries), self._answers(self._see, queries), strict=True))

@@ -44,6 +44,8 @@ class Threshold(Documented):
         return f"{of} is {_value(self.measured, self.key, self.unit)}, and {threshold}"
 
 
+#: Why nobody knows how far a query of such sources is behind.
+NO_END = "none of its sources has an end that can be asked for"
 _SUBJECTS = {
     "behind": "the age of the oldest unread data",
     "delay": "the delay of the watermark",
@@ -131,7 +133,7 @@ def _of_sources(sources: Sequence[SourceLag] | None, measure: _Measure, most: in
         return {"measured": worst[0], "unit": worst[1], "source_id": worst[2]}
     if unknown:
         return {"source_id": unknown[0][0], "why": unknown[0][1]}
-    return {"why": "none of its sources has an end that can be asked for"}
+    return {"why": NO_END}
 
 
 def behind_of(sources: Sequence[SourceLag] | None) -> int | None:

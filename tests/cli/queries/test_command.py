@@ -116,7 +116,7 @@ def test_the_options_of_storage_and_clients_come_from_the_file_and_the_command(d
         def __init__(self, file, opened, config, **_):
             taken.update(opened.keywords, config=config)
 
-        def read(self, _):
+        def read(self):
             return iter(())
 
     monkeypatch.setattr(command, "QueryReader", Reader)

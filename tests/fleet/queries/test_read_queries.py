@@ -10,6 +10,7 @@ import pytest
 
 from airflow_provider_ckpt.cli import run
 from airflow_provider_ckpt.errors import CheckpointNotFoundError, StoreUnavailableError
+from airflow_provider_ckpt.fleet.queries.read_flows import read_flows
 from airflow_provider_ckpt.fleet.queries.read_queries import NO_ENGINE, QueryReader
 from airflow_provider_ckpt.fleet.queries.row import QueryRow
 from airflow_provider_ckpt.query.query_parser import parse_query_file
@@ -23,11 +24,12 @@ def orders(golden, tmp_path):
     checkpoint = golden("agg-hdfs")
 
     def read(text: str, *names: str, **options: object) -> dict[str, QueryRow]:
-        return {row.name: row for row in read.reader(text, **options).read(names)}
+        return {row.name: row for row in read.reader(text, *names, **options).read()}
 
-    def reader(text: str, **options: object) -> QueryReader:
+    def reader(text: str, *names: str, **options: object) -> QueryReader:
         file = parse_query_file(f"format_version: 1\nqueries:\n{text}", f"{tmp_path}/ckpt.yaml")
-        return QueryReader(file, options.pop("open_store", Store.open), {}, **options)
+        wanted = read_flows(file, names, Store.open)
+        return QueryReader(wanted, options.pop("open_store", Store.open), {}, **options)
 
     read.reader, read.checkpoint, read.root = reader, checkpoint, tmp_path
     return read

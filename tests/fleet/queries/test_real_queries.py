@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from airflow_provider_ckpt.fleet.queries.read_flows import read_flows
 from airflow_provider_ckpt.fleet.queries.read_queries import QueryReader
 from airflow_provider_ckpt.fleet.queries.row import QueryRow
 from airflow_provider_ckpt.query.query_parser import parse_query_file
@@ -21,7 +22,8 @@ ALERT = "{behind: 10m, rows: 100}"
 
 def read(root: Path, *queries: str, **options: Any) -> dict[str, QueryRow]:
     text = "format_version: 1\nqueries:\n" + "".join(f"  {query}\n" for query in queries)
-    reader = QueryReader(parse_query_file(text, f"{root}/ckpt.yaml"), Store.open, {}, **options)
+    wanted = read_flows(parse_query_file(text, f"{root}/ckpt.yaml"), (), Store.open)
+    reader = QueryReader(wanted, Store.open, {}, **options)
     return {row.name: row for row in reader.read()}
 
 
