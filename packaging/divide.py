@@ -19,7 +19,7 @@ PACKAGE = "airflow_provider_ckpt"
 COMMAND, PROVIDER = "spark-ckpt", "airflow-provider-ckpt"
 #: What of the package is the provider's.
 AIRFLOW_ROOMS = frozenset(
-    {"get_provider_info.py", "hooks", "lineage", "notifications", "operators", "plugin", "sensors", "triggers"}
+    {"dags", "get_provider_info.py", "hooks", "lineage", "notifications", "operators", "plugin", "sensors", "triggers"}
 )
 #: Keeps the whole, in which both have the same files, off every index.
 _PRIVATE = "Private :: Do Not Upload"

@@ -17,7 +17,7 @@ from tests.package import loaded_by
 ROOT = Path(__file__).parents[1]
 #: What a DAG may import of the package: the API, and the modules that Airflow's documentation names.
 PUBLIC = re.compile(
-    r"airflow_provider_ckpt(\.api|\.(hooks|operators|sensors|triggers)\.checkpoint|\.spark\.(audit|package))"
+    r"airflow_provider_ckpt(\.api|\.dags|\.(hooks|operators|sensors|triggers)\.checkpoint|\.spark\.(audit|package))"
 )
 
 

@@ -16,8 +16,8 @@ pytestmark = pytest.mark.airflow
 
 
 @pytest.fixture(scope="module")
-def module():
-    return runpy.run_path(str(ROOT / "dags" / "pre_deploy_gate.py"))
+def dag():
+    return runpy.run_path(str(ROOT / "dags" / "pre_deploy_gate.py"))["dag"]
 
 
 def run_of(**states: str | None) -> SimpleNamespace:
@@ -29,8 +29,7 @@ def run_of(**states: str | None) -> SimpleNamespace:
     return SimpleNamespace(dag_id="pre_deploy_gate", run_id="manual", get_task_states=answer)
 
 
-def test_no_proof_waits_for_the_end_of_the_application(module):
-    dag = module["dag"]
+def test_no_proof_waits_for_the_end_of_the_application(dag):
     for task in ("wait", "continuity", "deployed"):
         assert "restart" not in dag.get_task(task).get_flat_relative_ids(upstream=True)
     assert dag.get_task("went_wrong").upstream_task_ids == {"restart", "wait", "continuity"}
@@ -39,30 +38,35 @@ def test_no_proof_waits_for_the_end_of_the_application(module):
 @pytest.mark.parametrize(
     "states", [{}, *({"restart": state} for state in (None, "scheduled", "queued", "up_for_retry"))]
 )
-def test_a_proof_comes_again_until_the_restart_has_begun(module, states):
+def test_a_proof_comes_again_until_the_restart_has_begun(dag, states):
     with pytest.raises(AirflowRescheduleException):
-        module["require_restart"]({"ti": run_of(**states)})
+        dag.get_task("wait")._pre_execute_hook({"ti": run_of(**states)})
 
 
 @pytest.mark.parametrize("state", ["running", "deferred", "success"])
-def test_a_proof_begins_while_the_restart_runs(module, state):
-    module["require_restart"]({"ti": run_of(restart=state)})
+def test_a_proof_begins_while_the_restart_runs(dag, state):
+    dag.get_task("wait")._pre_execute_hook({"ti": run_of(restart=state)})
 
 
 @pytest.mark.parametrize("state", ["failed", "upstream_failed", "skipped"])
-def test_a_proof_fails_with_the_restart(module, state):
+def test_a_proof_fails_with_the_restart(dag, state):
     with pytest.raises(AirflowFailException, match=f"restart is {state}"):
-        module["require_restart"]({"ti": run_of(restart=state)})
+        dag.get_task("wait")._pre_execute_hook({"ti": run_of(restart=state)})
+
+
+def went_wrong(dag, **states: str | None) -> None:
+    task = dag.get_task("went_wrong")
+    task.python_callable(**task.op_kwargs, ti=run_of(**states))
 
 
 @pytest.mark.parametrize("state", ["failed", "upstream_failed", None])
-def test_a_deploy_that_was_not_proven_goes_on_to_the_rollback(module, state):
-    assert module["dag"].get_task("went_wrong").python_callable(ti=run_of(continuity=state)) is None
+def test_a_deploy_that_was_not_proven_goes_on_to_the_rollback(dag, state):
+    assert went_wrong(dag, continuity=state) is None
 
 
-def test_a_good_deploy_is_not_rolled_back_when_its_application_fails_later(module):
+def test_a_good_deploy_is_not_rolled_back_when_its_application_fails_later(dag):
     with pytest.raises(AirflowFailException, match="no rollback is planned"):
-        module["dag"].get_task("went_wrong").python_callable(ti=run_of(continuity="success"))
+        went_wrong(dag, continuity="success")
 
 
 @pytest.mark.parametrize(
@@ -77,12 +81,8 @@ def test_a_good_deploy_is_not_rolled_back_when_its_application_fails_later(modul
         (None, True, True),
     ],
 )
-def test_the_log_of_a_file_sink_goes_back_unless_it_is_said_not_to(module, sink, said, trims):
-    template = module["dag"].get_task("rollback_plan").trim_sink_log
-    found = (
-        NativeEnvironment()
-        .from_string(template)
-        .render(FILES=module["FILES"], params={"sink": sink, "trim_sink_log": said})
-    )
+def test_the_log_of_a_file_sink_goes_back_unless_it_is_said_not_to(dag, sink, said, trims):
+    template = dag.get_task("rollback_plan").trim_sink_log
+    found = NativeEnvironment().from_string(template).render(params={"sink": sink, "trim_sink_log": said})
     assert found is trims
-    assert module["dag"].params["trim_sink_log"] is None
+    assert dag.params["trim_sink_log"] is None

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import importlib.util
-from pathlib import Path
+import importlib
 
 import pytest
 
 from airflow_provider_ckpt.errors import PlanError
 from airflow_provider_ckpt.plugin.preview_form import FIELDS, KINDS, has_goal, read_form
 
-DAGS = Path(__file__).parents[2] / "dags"
 #: Params of the DAGs that say nothing of the plan.
 OTHERS = {"checkpoint", "checkpoint_conn_id", "expected_plan", "application", "application_args", "confs"}
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_fields_are_the_params_of_the_dag(kind):
-    spec = importlib.util.spec_from_file_location(f"checkpoint_{kind}", DAGS / f"checkpoint_{kind}.py")
-    assert spec is not None and spec.loader is not None
-    dag = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(dag)
+    dag = importlib.import_module(f"airflow_provider_ckpt.dags.{kind}")
     names = {field.name for field in FIELDS[kind]}
     assert names == dag.PARAMS.keys() - OTHERS == set(dag.GOAL)
 

@@ -1,0 +1,28 @@
+"""TaskGroups and factories of DAGs: the blocks of a deploy, a rollback, a backup and a watch, put together once.
+
+A name is imported when it is asked for, so that a DAG file loads no operators that it has no use for.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+_WHERE = {
+    "deploy_dag": "deploy",
+    "deploy_query": "deploy",
+    "pre_deploy_gate_dag": "deploy",
+    "reset_dag": "reset",
+    "roll_back_query": "rollback",
+    "rollback_dag": "rollback",
+    "submit": "steps",
+}
+
+__all__ = sorted(_WHERE)  # the names of the table
+
+
+def __getattr__(name: str) -> Any:
+    """The block or factory of a name, from its module."""
+    if name not in _WHERE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_WHERE[name]}"), name)

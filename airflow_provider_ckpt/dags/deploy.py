@@ -1,0 +1,271 @@
+"""A deploy that keeps the place of a query: gate, backup, stop, start, proof, and a rollback when it goes wrong."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+from airflow.providers.common.compat.sdk import AirflowFailException, BaseOperator
+from airflow.providers.standard.operators.empty import EmptyOperator
+from airflow.providers.standard.operators.python import PythonOperator
+from airflow.sdk import DAG, Param, TaskGroup
+
+from airflow_provider_ckpt.dags import params
+from airflow_provider_ckpt.dags.approval import ask_and_carry_out
+from airflow_provider_ckpt.dags.steps import (
+    POLL,
+    PROGRESS_TIMEOUT,
+    SUBMIT_PARAMS,
+    SubmitWithoutSparkOperator,
+    place,
+    require_begun,
+    state_of,
+    submit,
+)
+from airflow_provider_ckpt.dags.subject import OF_PARAMS, QueryGroup, Subject, dag_of, subject_of
+from airflow_provider_ckpt.operators.backup import CheckpointBackupOperator
+from airflow_provider_ckpt.operators.changes.rollback import CheckpointRollbackOperator
+from airflow_provider_ckpt.operators.continuity import CheckpointContinuityOperator
+from airflow_provider_ckpt.operators.gate import CheckpointGateOperator
+from airflow_provider_ckpt.sensors.checkpoint import CheckpointProgressSensor
+
+#: The step ``stop`` of a query that is stopped before the DAG runs.
+BEFORE = "before"
+#: A file sink by its format, too.
+FILES = ("file", "parquet", "json", "csv", "orc", "text")
+#: The tasks whose confs a gate can read, by the names of their classes.
+READABLE = {"SparkSubmitOperator", "PySparkOperator", "_PySparkDecoratedOperator", SubmitWithoutSparkOperator.__name__}
+
+PARAMS: dict[str, Param] = {
+    **params.QUERY,
+    "backup_root": params.BACKUP_ROOT,
+    **params.APPLICATION,
+    "sources": params.SOURCES,
+    "sink": params.SINK,
+    "spark_version": params.SPARK_VERSION,
+    "trim_sink_log": params.optional(
+        ["null", "boolean"],
+        "A rollback removes the dropped batches from a file sink's log, too; by default for a file sink",
+    ),
+}
+#: The version of the params, which natively would become a number.
+VERSION_OF_PARAMS = "{{ (params.spark_version or '') | tojson }}"
+TRIM_OF_PARAMS = f"""{{{{ params.trim_sink_log if params.trim_sink_log is boolean
+    else (params.sink or '').split(':')[0] | lower in {FILES!r} }}}}"""
+
+_ABOUT = """The restart of `QUERY` failed, made no progress, or did not go on where the query had stopped;
+the log of the red task says which.
+
+Plan `{{ plan['plan_id'] }}` goes back to batch {{ plan['batch_id'] }}, the last one before the deploy,
+in {{ plan['actions'] }} steps. What it removes is kept for `ckpt undo`."""
+
+log = logging.getLogger("airflow.task")
+
+
+def deploy_query(
+    checkpoint: str, *, checkpoint_conn_id: str | None = None, group_id: str | None = None, **deploy: Any
+) -> TaskGroup:
+    """A task group that deploys a query: gate, backup, stop, start, wait, continuity; and back when it goes wrong.
+
+    What comes after the group comes after its task ``deployed``, and is not run when the deploy was not good.
+
+    Args:
+        checkpoint: The checkpointLocation of the query.
+        checkpoint_conn_id: Connection of type ``checkpoint``.
+        group_id: ``deploy_`` and the name by default.
+        **deploy: As :func:`deploy_tasks` takes it: stop, start, start_previous, backup_root, sources, sink, ….
+    """
+    subject = subject_of(checkpoint, checkpoint_conn_id)
+    with QueryGroup(group_id=group_id or f"deploy_{subject.key}") as group:
+        last = deploy_tasks(subject, **deploy)
+    group.last = last
+    return group
+
+
+def deploy_dag(
+    checkpoint: str,
+    *,
+    checkpoint_conn_id: str | None = None,
+    dag_id: str | None = None,
+    dag: Mapping[str, Any] | None = None,
+    **deploy: Any,
+) -> DAG:
+    """The DAG that deploys a query, with the tasks of :func:`deploy_query`.
+
+    Args:
+        checkpoint: The checkpointLocation of the query.
+        checkpoint_conn_id: Connection of type ``checkpoint``.
+        dag_id: ``deploy_`` and the name by default.
+        dag: Arguments of the DAG, such as ``default_args`` and ``tags``.
+        **deploy: As :func:`deploy_tasks` takes it: stop, start, start_previous, backup_root, sources, sink, ….
+    """
+    subject = subject_of(checkpoint, checkpoint_conn_id)
+    with dag_of(dag_id or f"deploy_{subject.key}", None, **(dag or {})) as made:
+        deploy_tasks(subject, **deploy)
+    return made
+
+
+def pre_deploy_gate_dag(dag_id: str = "pre_deploy_gate", **dag: Any) -> DAG:
+    """The DAG that deploys the query of its params; stop the old run of the query before it runs."""
+    with dag_of(dag_id, PARAMS, **dag) as made:
+        deploy_tasks(
+            OF_PARAMS,
+            backup_root="{{ params.backup_root }}",
+            sources="{{ params.sources }}",
+            sink="{{ params.sink }}",
+            spark_version=VERSION_OF_PARAMS,
+            trim_sink_log=TRIM_OF_PARAMS,
+            stop=BEFORE,
+            start=submit(**SUBMIT_PARAMS),
+            start_id="restart",
+            start_previous=False,
+        )
+    return made
+
+
+def deploy_tasks(
+    subject: Subject,
+    *,
+    backup_root: str,
+    stop: Any = None,
+    start: Any = None,
+    start_id: str = "start",
+    start_previous: Any = None,
+    sources: Any = None,
+    sink: str | None = None,
+    spark_version: str | None = None,
+    confs: Mapping[str, Any] | None = None,
+    trim_sink_log: Any = None,
+    gate: Mapping[str, Any] | None = None,
+    asks: Mapping[str, Any] | None = None,
+    progress_timeout: timedelta = PROGRESS_TIMEOUT,
+) -> Any:
+    """The tasks of a deploy, in the DAG or the group that is open; the one that succeeds after a good deploy alone.
+
+    Args:
+        subject: The query.
+        backup_root: Where backups of the query live.
+        stop: The step that stops the query, whichever version runs; without one, a person is asked to. It has to
+            succeed for a query that does not run. ``"before"`` says that the query is stopped before the DAG runs, and
+            that a person says so again when a rollback is approved.
+        start: The step that starts the new version; without one, a person is asked to. Of a ``SparkSubmitOperator`` the
+            gate takes the confs.
+        start_id: The id of its task.
+        start_previous: The step that starts the version before, after a rollback; without one, a person is asked to.
+            ``False`` leaves it to whoever has started the DAG.
+        sources: As the gate takes them.
+        sink: Such as ``file:s3://lake/orders``.
+        spark_version: Such as ``4.3``.
+        confs: SQL confs of the deploy, for the gate, where it cannot read them from ``start``.
+        trim_sink_log: A rollback removes the dropped batches from a file sink's log, too; by default for a file sink.
+        gate: Other arguments of ``CheckpointGateOperator``.
+        asks: Arguments of the task that asks for the approval of a rollback, such as ``assigned_users``, ``notifiers``.
+        progress_timeout: How long the query may take to its first commit.
+    """
+    starting = place(start, start_id, subject, "Start the new version of the query")
+    judge = CheckpointGateOperator(
+        task_id="gate",
+        spark_task=starting if {kind.__name__ for kind in type(starting).__mro__} & READABLE else None,
+        confs=confs,
+        sources=sources,
+        sink=sink,
+        spark_version=spark_version,
+        on_block="branch",
+        branch_pass="",
+        branch_block="",
+        **(gate or {}),
+        **subject.arguments,
+    )
+    backup = CheckpointBackupOperator(task_id="backup", backup_root=backup_root, **subject.arguments)
+    # a function with @task would take three times as long to parse: a file may have hundreds of deploys
+    closed = PythonOperator(task_id="blocked", python_callable=blocked, op_kwargs={"forecast": judge.output})
+    judge.branch_pass, judge.branch_block = backup.task_id, closed.task_id
+    require = require_begun(starting.task_id)
+
+    wait = CheckpointProgressSensor(
+        task_id="wait",
+        batch_id=f"{{{{ ti.xcom_pull(task_ids='{judge.task_id}')['resumes_at_batch'] }}}}",
+        deferrable=True,
+        mode="reschedule",
+        poke_interval=POLL,
+        timeout=progress_timeout,
+        pre_execute=require,
+        **subject.arguments,
+    )
+    continuity = CheckpointContinuityOperator(
+        task_id="continuity",
+        bookmark=judge.output["bookmark"],
+        sources=sources,
+        pre_execute=require,
+        **subject.arguments,
+    )
+    deployed = EmptyOperator(task_id="deployed")
+
+    stopped = backup
+    if stop != BEFORE:
+        stopped = place(stop, "stop", subject, "Stop the query")
+        backup >> stopped
+    judge >> backup
+    stopped >> [starting, wait]
+    wait >> continuity >> deployed
+    wrong = PythonOperator(
+        task_id="went_wrong",
+        python_callable=went_wrong,
+        op_kwargs={"continuity": continuity.task_id, "start": starting.task_id},
+        trigger_rule="one_failed",
+    )
+    [starting, wait, continuity] >> wrong
+
+    # a backup or a stop that fails is no deploy that went wrong: nothing was started then
+    again = wrong
+    if stop != BEFORE:
+        again = place(_repeatable(stop), "stop_again", subject, "Stop the query, whose deploy went wrong")
+        [wrong, stopped] >> again
+    plan = CheckpointRollbackOperator(
+        task_id="rollback_plan",
+        to_before_deploy=judge.output["bookmark"],
+        backup_root=backup_root,
+        sink=sink,
+        trim_sink_log=_trims(sink) if trim_sink_log is None else trim_sink_log,
+        plan_only=True,
+        **subject.arguments,
+    )
+    [again, backup] >> plan
+    asked = ask_and_carry_out(
+        *(CheckpointRollbackOperator, "rollback", subject, plan, "Roll back QUERY"),
+        about=_ABOUT.replace("QUERY", subject.name),
+        asks=asks,
+    )
+    if start_previous is not False:
+        asked.done >> place(start_previous, "start_previous", subject, "Start the version before the deploy")
+    return deployed
+
+
+def _repeatable(stop: Any) -> Any:
+    """A step that can be made twice; a person is asked where it was a task that is there already."""
+    return None if isinstance(getattr(stop, "operator", stop), BaseOperator) else stop
+
+
+def _trims(sink: str | None) -> bool:
+    """Whether a sink is one of files."""
+    return bool(sink) and str(sink).partition(":")[0].lower() in FILES
+
+
+def blocked(forecast: Mapping[str, Any]) -> None:
+    """Fail with what closed the gate: in full in the log, because the headline of an error is cut off."""
+    errors = [item for item in forecast["findings"] if item["severity"] == "error"]
+    for item in errors:
+        log.error("%s: %s %s", item["code"], item["message"], item["hint"] or "")
+    codes = ", ".join(dict.fromkeys(item["code"] for item in errors))
+    raise AirflowFailException(f"The gate blocks the deploy: {codes or forecast['spark_error']}. The log says why.")
+
+
+def went_wrong(continuity: str, start: str, ti: Any) -> None:
+    """Fail when the deploy was right and the application has failed since."""
+    if state_of(continuity, ti) == "success":
+        raise AirflowFailException(
+            "The application failed after the deploy had gone on where the query had stopped, so no rollback is "
+            f"planned. The log of {start} says why. To go back nevertheless, run checkpoint_rollback."
+        )

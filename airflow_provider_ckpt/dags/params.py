@@ -1,0 +1,46 @@
+"""Params that more than one DAG has."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from airflow.sdk import Param
+
+TEXT, NUMBER, MAPPING = ["null", "string"], ["null", "integer"], ["null", "object"]
+
+
+def optional(kind: Any, description: str) -> Param:
+    """A param that need not be given."""
+    return Param(None, type=kind, description=description)
+
+
+def flag(description: str) -> Param:
+    """A param that is false unless it is said."""
+    return Param(False, type="boolean", description=description)
+
+
+QUERY = {
+    "checkpoint": Param(type="string", description="The checkpointLocation of the query"),
+    "checkpoint_conn_id": optional(TEXT, "Connection of type checkpoint"),
+}
+#: What a changed query is started with, or nothing.
+START = {
+    "application": optional(TEXT, "What spark-submit runs then: a .py file or a jar; or nothing"),
+    "application_args": Param([], type="array", description="Its arguments"),
+    "confs": Param({}, type="object", description="What spark-submit gets as --conf"),
+}
+#: What a deploy is started with.
+APPLICATION = {**START, "application": Param(type="string", description="What spark-submit runs: a .py file or a jar")}
+EXPECTED_PLAN = {"expected_plan": optional(MAPPING, "The plan that a person has previewed; another one is refused")}
+SINK = optional(TEXT, "Such as file:s3://lake/orders")
+TRIGGER = optional(TEXT, "The trigger of the query, such as realTime")
+SOURCES = optional(
+    ["null", "integer", "array", "object"], "The sources: their number, a list of types in order, or types by name"
+)
+SPARK_VERSION = optional(TEXT, "Such as 4.3")
+BACKUP_ROOT = Param(type="string", description="Where backups of the query live")
+
+
+def arguments_of(*names: str) -> dict[str, str]:
+    """Arguments of an operator that are the params of the same names."""
+    return {name: f"{{{{ params.{name} }}}}" for name in names}

@@ -1,0 +1,111 @@
+"""A query that goes back: the task group, and the DAG that the pages of a checkpoint start."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from airflow.sdk import DAG, Param, TaskGroup, task
+
+from airflow_provider_ckpt.dags import params
+from airflow_provider_ckpt.dags.approval import ask_and_carry_out, preview_of
+from airflow_provider_ckpt.dags.steps import SUBMIT_PARAMS, place, submit, wait_beside
+from airflow_provider_ckpt.dags.subject import OF_PARAMS, QueryGroup, dag_of, subject_of
+from airflow_provider_ckpt.operators.changes.rollback import CheckpointRollbackOperator
+
+#: What of the params says which plan it is: the preview of the pages takes the same.
+GOAL = {
+    "to_batch": params.optional(params.NUMBER, "The last batch to keep"),
+    "to_timestamp": params.optional(params.TEXT, "Or: batches that began after this time go"),
+    "to_watermark": params.optional(params.TEXT, "Or: batches with a later watermark go"),
+    "to_offsets": params.optional(params.MAPPING, "Or: batches past these offsets go, by source id"),
+    "to_backup": params.optional(params.TEXT, "Or: the batch of a backup, ROOT/ID; also a purged one"),
+    "to_before_deploy": params.optional(params.MAPPING, "Or: the batch before a deploy, by the bookmark of its gate"),
+    "sources": params.optional(params.MAPPING, "Types of the sources by id, such as kafka"),
+    "sink": params.SINK,
+    "trigger": params.TRIGGER,
+    "trim_sink_log": params.flag("Remove the dropped batches from a file sink's log, too"),
+    "backup_root": params.optional(params.TEXT, "Where to look for a batch that was purged"),
+}
+PARAMS: dict[str, Param] = {**params.QUERY, **GOAL, **params.EXPECTED_PLAN, **params.START}
+
+_QUESTION = "Roll back QUERY"
+
+
+def _about(location: str) -> str:
+    return (
+        f"Plan `{{{{ plan['plan_id'] }}}}` takes `{location}` back to batch {{{{ plan['batch_id'] }}}} in\n"
+        "{{ plan['actions'] }} steps. What it removes is kept for `ckpt undo`; every step is in the log of the task "
+        "`plan`."
+    )
+
+
+def roll_back_query(
+    checkpoint: str,
+    *,
+    stop: Any = None,
+    start: Any = None,
+    checkpoint_conn_id: str | None = None,
+    group_id: str | None = None,
+    asks: dict[str, Any] | None = None,
+    **goal: Any,
+) -> TaskGroup:
+    """A task group that takes a query back when a person has approved: stop, plan, approve, rollback, start, wait.
+
+    It stops before it plans: a plan that is made beside a running query is out of date with the next batch, and is
+    refused. What comes after the group comes after ``wait``, the first commit of the query that was started.
+
+    Args:
+        checkpoint: The checkpointLocation of the query.
+        stop: The step that stops it; without one, a person is asked to.
+        start: The step that starts it; without one, a person is asked to.
+        checkpoint_conn_id: Connection of type ``checkpoint``.
+        group_id: The id of the group, ``roll_back_`` and the name by default.
+        asks: Arguments of the task that asks for the approval, such as ``assigned_users`` and ``notifiers``.
+        **goal: Arguments of ``CheckpointRollbackOperator``: where to, sink, sources, backup_root, ….
+    """
+    subject = subject_of(checkpoint, checkpoint_conn_id)
+    with QueryGroup(group_id=group_id or f"roll_back_{subject.key}") as group:
+        stopped = place(stop, "stop", subject, "Stop the query")
+        plan = CheckpointRollbackOperator(task_id="plan", plan_only=True, **goal, **subject.arguments)
+        asked = ask_and_carry_out(
+            *(CheckpointRollbackOperator, "rollback", subject, plan, _QUESTION, _about(subject.name)), asks=asks
+        )
+        started = place(start, "start", subject, "Start the query")
+        waited = wait_beside(started, subject, f"ti.xcom_pull(task_ids='{plan.task_id}')['batch_id']")
+        stopped >> plan
+        asked.done >> [started, waited]
+    group.last = waited
+    return group
+
+
+def rollback_dag(dag_id: str = "checkpoint_rollback", **dag: Any) -> DAG:
+    """The DAG that takes the query of its params back; the pages of a checkpoint start it.
+
+    Without the param ``application`` nothing is started: the person who has stopped the query starts it again.
+    """
+    with dag_of(dag_id, PARAMS, **dag) as made:
+        plan = CheckpointRollbackOperator(
+            task_id="plan",
+            plan_only=True,
+            **params.arguments_of(*GOAL, "expected_plan"),
+            **OF_PARAMS.arguments,
+        )
+        asked = ask_and_carry_out(
+            *(CheckpointRollbackOperator, "rollback", OF_PARAMS, plan, _QUESTION, _about(OF_PARAMS.name)),
+            preview=preview_of("rollback", GOAL),
+        )
+        start_of_params(asked.done, plan)
+    return made
+
+
+def start_of_params(done: Any, plan: Any) -> None:
+    """After a change: submit the application of the params and wait for its first commit, or skip both without one."""
+
+    @task.short_circuit
+    def restarts(application: str | None) -> bool:
+        """Nothing to submit: the person who has stopped the query starts it again."""
+        return bool(application)
+
+    restart = submit(**SUBMIT_PARAMS)(task_id="restart")
+    waited = wait_beside(restart, OF_PARAMS, f"ti.xcom_pull(task_ids='{plan.task_id}')['batch_id']")
+    done >> restarts("{{ params.application }}") >> [restart, waited]

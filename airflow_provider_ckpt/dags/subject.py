@@ -1,0 +1,80 @@
+"""The query that a block is about, as its operators take it and as people read it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from airflow.sdk import DAG, TaskGroup
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A query.
+
+    Attributes:
+        name: As people read it: a text, or a template of one.
+        arguments: What an operator or a sensor takes for it.
+    """
+
+    name: str
+    arguments: Mapping[str, Any]
+
+    @property
+    def key(self) -> str:
+        """The name as the id of a task group may have it, which has no dots.
+
+        Raises:
+            ValueError: The name is a template, which is not known when ids are made.
+        """
+        if "{" in self.name:
+            raise ValueError(f"the block of {self.name} needs a group_id: its query is not known when it is made")
+        return re.sub(r"[^\w-]", "_", self.name.rstrip("/").rpartition("/")[2].replace(".", "__"))
+
+
+#: The query of the params of a DAG run.
+OF_PARAMS = Subject(
+    "{{ params.checkpoint }}",
+    {"checkpoint": "{{ params.checkpoint }}", "checkpoint_conn_id": "{{ params.checkpoint_conn_id }}"},
+)
+
+
+def subject_of(checkpoint: Any, checkpoint_conn_id: str | None = None) -> Subject:
+    """The query of the arguments of a block.
+
+    Raises:
+        TypeError: The query is no text, such as the argument of a mapped task group: a block is made as the file is
+            parsed, and has the name in its ids.
+    """
+    if not isinstance(checkpoint, str) or not checkpoint:
+        raise TypeError(f"a block is of one query, a text that is known when the DAG is parsed, not {checkpoint!r:.60}")
+    return Subject(checkpoint, {"checkpoint": checkpoint, "checkpoint_conn_id": checkpoint_conn_id})
+
+
+class QueryGroup(TaskGroup):
+    """A task group with the tasks of one query: what comes after it comes after its ``last`` task alone.
+
+    Its other leaves are ways that were not taken, or a start that lasts as long as the query.
+    """
+
+    def get_leaves(self) -> Any:
+        """The task after which the next one begins."""
+        last = getattr(self, "last", None)
+        return iter([last]) if last is not None else super().get_leaves()
+
+
+def dag_of(dag_id: str, params: Mapping[str, Any] | None, **dag: Any) -> DAG:
+    """A DAG as the blocks need it; what is given wins."""
+    made = {
+        "schedule": None,
+        "start_date": datetime(2026, 1, 1, tzinfo=UTC),
+        "catchup": False,
+        "max_active_runs": 1,
+        "render_template_as_native_obj": True,
+        "params": dict(params or {}),
+        "tags": ["ckpt"],
+    }
+    return DAG(dag_id, **{**made, **dag})

@@ -1,0 +1,51 @@
+"""The query of a block, its group, and what comes after the group."""
+
+from __future__ import annotations
+
+import pytest
+from airflow.providers.standard.operators.empty import EmptyOperator
+from airflow.sdk import DAG
+
+from airflow_provider_ckpt.dags.subject import OF_PARAMS, QueryGroup, dag_of, subject_of
+
+pytestmark = pytest.mark.airflow
+
+
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [
+        ("orders", "orders"),
+        ("shop.orders-2", "shop__orders-2"),
+        ("s3://lake/checkpoints/orders/", "orders"),
+        ("/lake/my orders", "my_orders"),
+    ],
+)
+def test_a_name_becomes_an_id_that_a_group_may_have(name, key):
+    with DAG("named"):
+        assert subject_of(name).key == key == QueryGroup(group_id=key).group_id
+
+
+def test_a_template_has_no_id():
+    with pytest.raises(ValueError, match="needs a group_id"):
+        _ = OF_PARAMS.key
+
+
+@pytest.mark.parametrize("query", [None, "", 7, ["orders"]])
+def test_a_block_is_of_one_query_that_is_known(query):
+    with pytest.raises(TypeError, match="a block is of one query"):
+        subject_of(query)
+
+
+def test_what_comes_after_a_group_comes_after_its_last_task_alone():
+    with DAG("after"):
+        with QueryGroup(group_id="block") as group:
+            first, last, other = (EmptyOperator(task_id=name) for name in ("first", "last", "other"))
+            first >> [last, other]
+        group.last = last
+        group >> EmptyOperator(task_id="then")
+    assert last.downstream_task_ids == {"then"} and not other.downstream_task_ids
+
+
+def test_what_is_given_wins_over_what_a_dag_is_made_with():
+    made = dag_of("given", {}, tags=["mine"], schedule="@daily")
+    assert (made.tags, made.max_active_runs) == ({"mine"}, 1) and made.render_template_as_native_obj
