@@ -15,53 +15,17 @@ Set these environment variables where DAGs are parsed, for the DAG processor and
 * `CKPT_INDEX_CONN`: the connection of type `checkpoint` that opens all of them; without it, no connection is used.
 """
 
-from __future__ import annotations
-
 import os
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
-from airflow.sdk import DAG, Param
+from airflow_provider_ckpt.dags import index_dag
 
-from airflow_provider_ckpt.operators.checkpoint import CheckpointIndexOperator
-
-PARAMS = {
-    "roots": Param(
-        os.environ.get("CKPT_INDEX_ROOTS", "").split(),
-        type="array",
-        items={"type": "string"},
-        description="Where checkpoints are, relative to the connection's base or any fsspec URL",
-    ),
-    "index": Param(os.environ.get("CKPT_INDEX", ""), type="string", description="Directory of the index"),
-    "backup_roots": Param(
-        os.environ.get("CKPT_INDEX_BACKUP_ROOTS", "").split(),
-        type="array",
-        items={"type": "string"},
-        description="Roots of backups",
-    ),
-    "checkpoint_conn_id": Param(
-        os.environ.get("CKPT_INDEX_CONN"), type=["null", "string"], description="Connection of type checkpoint"
-    ),
-    "deploys": Param({}, type="object", description="Sources of the queries, as under checkpoints of a deploy file"),
-}
-
-with DAG(
+dag = index_dag(
     "checkpoint_index",
+    roots=os.environ.get("CKPT_INDEX_ROOTS", "").split(),
+    index=os.environ.get("CKPT_INDEX", ""),
+    backup_roots=os.environ.get("CKPT_INDEX_BACKUP_ROOTS", "").split(),
+    checkpoint_conn_id=os.environ.get("CKPT_INDEX_CONN"),
     schedule=timedelta(minutes=5),
-    start_date=datetime(2026, 1, 1, tzinfo=UTC),
-    catchup=False,
-    max_active_runs=1,
-    params=PARAMS,
-    tags=["ckpt"],
     doc_md=__doc__,
-    render_template_as_native_obj=True,  # a list stays a list
-) as dag:
-    CheckpointIndexOperator(
-        task_id="write_index",
-        checkpoint_roots="{{ params.roots }}",
-        index="{{ params.index }}",
-        backup_roots="{{ params.backup_roots }}",
-        checkpoint_conn_id="{{ params.checkpoint_conn_id }}",
-        deploys="{{ params.deploys }}",
-        retries=2,
-        retry_delay=timedelta(minutes=1),
-    )
+)

@@ -23,6 +23,7 @@ LEFT_OUT = (
     *(
         "documents.",
         "batches.arrow",
+        "dags.",
         "operators.",
         "triggers.",
         "lineage.",

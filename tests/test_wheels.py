@@ -75,7 +75,7 @@ def test_what_imports_airflow_is_the_providers(wheels):
     knows = {name for wheel in wheels.values() for name, data in wheel.files.items() if AIRFLOW.search(data.decode())}
     rooms = {name.split("/")[1] for name in knows}
     provider = set(wheels[PROVIDER].files)
-    assert rooms == {"hooks", "lineage", "notifications", "operators", "plugin", "sensors", "triggers"}
+    assert rooms == {"dags", "hooks", "lineage", "notifications", "operators", "plugin", "sensors", "triggers"}
     assert knows <= provider
     assert {name.split("/")[1] for name in provider} == rooms | {"get_provider_info.py"}
 

@@ -27,6 +27,7 @@ NEEDS_MORE = (
     *(
         "airflow",
         "browser",
+        "dags",
         "differential",
         "docs",
         "interleavings",

@@ -9,13 +9,20 @@ from importlib import import_module
 from typing import Any
 
 _WHERE = {
+    "back_up_queries": "backup",
+    "backup_dag": "backup",
     "deploy_dag": "deploy",
     "deploy_query": "deploy",
+    "index_dag": "index",
     "pre_deploy_gate_dag": "deploy",
+    "publish_dag": "publish",
+    "repartition_dag": "repartition",
     "reset_dag": "reset",
     "roll_back_query": "rollback",
     "rollback_dag": "rollback",
     "submit": "steps",
+    "watch_dag": "watch",
+    "watch_queries": "watch",
 }
 
 __all__ = sorted(_WHERE)  # the names of the table

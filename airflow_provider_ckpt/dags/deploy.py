@@ -250,7 +250,7 @@ def _repeatable(stop: Any) -> Any:
 
 def _trims(sink: str | None) -> bool:
     """Whether a sink is one of files."""
-    return bool(sink) and str(sink).partition(":")[0].lower() in FILES
+    return (sink or "").lower().startswith(tuple(f"{kind}:" for kind in FILES))
 
 
 def blocked(forecast: Mapping[str, Any]) -> None:

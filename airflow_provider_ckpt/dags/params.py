@@ -6,6 +6,8 @@ from typing import Any
 
 from airflow.sdk import Param
 
+from airflow_provider_ckpt.fleet.find import DEPTH
+
 TEXT, NUMBER, MAPPING = ["null", "string"], ["null", "integer"], ["null", "object"]
 
 
@@ -19,9 +21,20 @@ def flag(description: str) -> Param:
     return Param(False, type="boolean", description=description)
 
 
+def places(given: Any, description: str) -> Param:
+    """A param with a list of texts."""
+    return Param(list(given), type="array", items={"type": "string"}, description=description)
+
+
+def depth() -> Param:
+    """How deep checkpoints are searched for."""
+    return Param(DEPTH, type="integer", minimum=0, description="How many levels below a root to search")
+
+
+CONN_ID = optional(TEXT, "Connection of type checkpoint")
 QUERY = {
     "checkpoint": Param(type="string", description="The checkpointLocation of the query"),
-    "checkpoint_conn_id": optional(TEXT, "Connection of type checkpoint"),
+    "checkpoint_conn_id": CONN_ID,
 }
 #: What a changed query is started with, or nothing.
 START = {
@@ -41,6 +54,6 @@ SPARK_VERSION = optional(TEXT, "Such as 4.3")
 BACKUP_ROOT = Param(type="string", description="Where backups of the query live")
 
 
-def arguments_of(*names: str) -> dict[str, str]:
+def arguments_of(*names: str) -> dict[str, Any]:
     """Arguments of an operator that are the params of the same names."""
     return {name: f"{{{{ params.{name} }}}}" for name in names}

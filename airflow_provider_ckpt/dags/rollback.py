@@ -24,7 +24,7 @@ GOAL = {
     "sink": params.SINK,
     "trigger": params.TRIGGER,
     "trim_sink_log": params.flag("Remove the dropped batches from a file sink's log, too"),
-    "backup_root": params.optional(params.TEXT, "Where to look for a batch that was purged"),
+    "backup_root": params.optional(params.TEXT, "Where a batch that was purged may be"),
 }
 PARAMS: dict[str, Param] = {**params.QUERY, **GOAL, **params.EXPECTED_PLAN, **params.START}
 

@@ -34,7 +34,7 @@ POLL = timedelta(seconds=15)
 
 
 class SubmitWithoutSparkOperator(BaseOperator):
-    """Stands for ``SparkSubmitOperator`` where Spark's provider is not installed: it fails, and says what to install.
+    """In place of ``SparkSubmitOperator`` where Spark's provider is not installed: fails, and says what to install.
 
     :param application: What would have been submitted.
     """
@@ -102,7 +102,7 @@ def place(step: Any, task_id: str, subject: Subject, asked: str, **task: Any) ->
         return made
     if callable(getattr(step, "override", None)):
         known = inspect.signature(step.function).parameters
-        return step.override(task_id=task_id, **task)(**{key: given[key] for key in given if key in known})
+        return step.override(task_id=task_id, **task)(**{key: given[key] for key in given if key in known}).operator
     if callable(step):
         return PythonOperator(task_id=task_id, python_callable=step, op_kwargs=given, **task)
     raise TypeError(f"{task_id} must be a function, a task, or functools.partial of an operator, not {step!r:.60}")
@@ -156,7 +156,7 @@ def state_of(task_id: str, ti: Any) -> str | None:
 def require_begun(task_id: str) -> Callable[[Any], None]:
     """What lets a task run while another runs or after it has succeeded.
 
-    Before that it comes again, afterwards it fails. It stands for an edge from a task whose end may be the query's.
+    Before that it comes again, afterwards it fails. It is in place of an edge from a task whose end may be the query's.
     """
 
     def require(context: Any) -> None:

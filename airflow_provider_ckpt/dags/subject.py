@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -74,7 +75,7 @@ def dag_of(dag_id: str, params: Mapping[str, Any] | None, **dag: Any) -> DAG:
         "catchup": False,
         "max_active_runs": 1,
         "render_template_as_native_obj": True,
-        "params": dict(params or {}),
+        "params": deepcopy(dict(params or {})),  # a run of `dag.test` writes its values into them
         "tags": ["ckpt"],
     }
     return DAG(dag_id, **{**made, **dag})

@@ -50,7 +50,7 @@ def test_a_function_of_a_loop_gets_the_query_of_its_own_block():
 
 def test_a_decorated_function_gets_what_it_takes():
     tasks = placed(stop_too)
-    assert [(item.operator.task_id, item.operator.op_kwargs) for item in tasks] == [
+    assert [(item.task_id, item.op_kwargs) for item in tasks] == [
         (task_id, {"checkpoint": ORDERS.name}) for task_id in ("stop", "stop_again")
     ]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from airflow.providers.standard.operators.empty import EmptyOperator
-from airflow.sdk import DAG
+from airflow.sdk import DAG, Param
 
 from airflow_provider_ckpt.dags.subject import OF_PARAMS, QueryGroup, dag_of, subject_of
 
@@ -49,3 +49,11 @@ def test_what_comes_after_a_group_comes_after_its_last_task_alone():
 def test_what_is_given_wins_over_what_a_dag_is_made_with():
     made = dag_of("given", {}, tags=["mine"], schedule="@daily")
     assert (made.tags, made.max_active_runs) == ({"mine"}, 1) and made.render_template_as_native_obj
+
+
+def test_the_params_of_one_dag_are_no_other_ones():
+    """What ``dag.test`` has been given for one run would be the default of every DAG of the process."""
+    params = {"sink": Param(None, type=["null", "string"])}
+    first, second = dag_of("first", params), dag_of("second", params)
+    first.params["sink"] = "kafka"
+    assert (second.params["sink"], params["sink"].value) == (None, None)

@@ -1,0 +1,50 @@
+"""Positions of queries as consumer groups of Kafka, for tools that know groups."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+from airflow.sdk import DAG, Param
+
+from airflow_provider_ckpt.dags import params
+from airflow_provider_ckpt.dags.subject import dag_of
+from airflow_provider_ckpt.operators.publish import CheckpointPublishOffsetsOperator
+
+
+def publish_dag(
+    dag_id: str = "kafka_lag_publish",
+    *,
+    checkpoints: Sequence[str] = (),
+    group: str = "spark-{name}",
+    kafka_conn_id: str = "kafka_default",
+    **dag: Any,
+) -> DAG:
+    """The DAG that publishes positions every five minutes. Its arguments are the params of a run that has none.
+
+    Args:
+        dag_id: Its id.
+        checkpoints: The checkpointLocations.
+        group: Consumer group; ``{name}`` becomes the last part of the location.
+        kafka_conn_id: Connection of type ``kafka``.
+        **dag: Arguments of the DAG.
+    """
+    own = {
+        "checkpoints": params.places(
+            checkpoints, "checkpointLocations, relative to the connection's base or any fsspec URL"
+        ),
+        "checkpoint_conn_id": params.CONN_ID,
+        "kafka_conn_id": Param(kafka_conn_id, type="string", description="Connection of type kafka"),
+        "group": Param(
+            group, type="string", description="Consumer group; {name} becomes the last part of the location"
+        ),
+    }
+    again = {"retries": 2, "retry_delay": timedelta(seconds=30)}
+    with dag_of(dag_id, own, **{"schedule": timedelta(minutes=5), "default_args": again, **dag}) as made:
+        CheckpointPublishOffsetsOperator(
+            task_id="publish",
+            checkpoint="{{ params.checkpoints }}",
+            **params.arguments_of("checkpoint_conn_id", "group", "kafka_conn_id"),
+        )
+    return made

@@ -1,0 +1,45 @@
+"""The task group of backups, as it is made; tests/airflow runs it."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+from airflow.providers.common.compat.sdk import AirflowFailException
+from airflow.sdk import DAG
+
+from airflow_provider_ckpt.dags import back_up_queries, backup, backup_dag
+
+pytestmark = pytest.mark.airflow
+
+
+def test_it_backs_up_prunes_and_rehearses():
+    with DAG("mine") as dag:
+        back_up_queries(["/a", "/b"], backup_root="/backups", keep={"keep_last": 2}, tags=["t"])
+    group = "back_up_queries."
+    assert {task.task_id.removeprefix(group): {*task.downstream_task_ids} for task in dag.tasks} == {
+        "back_up": {f"{group}prune", f"{group}rehearse"},
+        "prune": {f"{group}is_rehearsal_day"},
+        "is_rehearsal_day": {f"{group}rehearse"},
+        "rehearse": set(),
+    }
+    prune = dag.get_task(f"{group}prune")
+    assert (prune.counts[0], prune.keep_tags, prune.trigger_rule) == (2, (), "all_done")
+
+
+def test_what_is_given_is_the_default_of_the_params():
+    dag = backup_dag("mine", roots=["/lake"], backup_root="/backups", schedule=None)
+    assert (dag.params["roots"], dag.params["backup_root"], dag.schedule) == (["/lake"], "/backups", None)
+
+
+@pytest.mark.parametrize(("weekday", "is_day"), [(5, True), ("5", True), (7, False), (None, False), ("None", False)])
+def test_a_rehearsal_is_on_one_day(monkeypatch, weekday, is_day):
+    run = SimpleNamespace(run_after=SimpleNamespace(isoweekday=lambda: 5))
+    monkeypatch.setattr(backup, "get_current_context", lambda: {"dag_run": run})
+    assert backup.is_rehearsal_day(weekday) is is_day
+
+
+def test_what_could_not_be_read_fails():
+    backup.nothing_was_left_out([])
+    with pytest.raises(AirflowFailException, match="Could not be read:\n/a: no"):
+        backup.nothing_was_left_out(["/a: no"])
