@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from airflow_provider_ckpt.documents import Document
 from airflow_provider_ckpt.documents.as_document import DocumentOf
@@ -19,6 +19,17 @@ from airflow_provider_ckpt.documents.findings import (
 from airflow_provider_ckpt.documents.positions import LagSummaryFields
 
 
+class OfQueryFileFields(TypedDict):
+    """What the result of a task says of the query file, where the task is about a query of one."""
+
+    query: NotRequired[Annotated[str, "name of the query in the query file"]]
+    declared: NotRequired[Annotated[dict[str, str], "where the file declares what the task was not given, by argument"]]
+
+
+class TaskDocument(OfQueryFileFields, Document):
+    """Every result of a task."""
+
+
 class ToldBackupFields(BackupFields):
     """A backup; of the files in it that ckpt does not know, at most twenty."""
 
@@ -26,7 +37,7 @@ class ToldBackupFields(BackupFields):
     unknown_changed_left_out: Annotated[int, "number of files that are not in `unknown_changed`"]
 
 
-class BackupResultDocument(ToldBackupFields, Document):
+class BackupResultDocument(ToldBackupFields, TaskDocument):
     """Result of `CheckpointBackupOperator`."""
 
     status: Annotated[
@@ -54,21 +65,21 @@ class ToldPruneReceiptFields(TypedDict):
     backups_dropped: Annotated[int, "number of backups that were deleted"]
 
 
-class PruneResultDocument(Document):
+class PruneResultDocument(TaskDocument):
     """Result of `CheckpointPruneOperator`."""
 
     plan: Annotated[ToldPruneFields, "what it does"]
     receipt: Annotated[ToldPruneReceiptFields | None, "what was done; null with `plan_only`"]
 
 
-class CheckResultDocument(ToldFindingsFields, Document):
+class CheckResultDocument(ToldFindingsFields, TaskDocument):
     """Result of `CheckpointCheckOperator`."""
 
     location: Annotated[str, "URI of the checkpoint"]
     unknown: Annotated[list[str], "what was not judged"]
 
 
-class GateResultDocument(ForecastWithFindingsFields, Document):
+class GateResultDocument(ForecastWithFindingsFields, TaskDocument):
     """Result of `CheckpointGateOperator`; under the key `bookmark` it pushes a bookmark."""
 
     headline: Annotated[str, "the result in one line, for people"]
@@ -83,7 +94,7 @@ class QueryLagFields(TypedDict):
     sources: Annotated[list[LagSummaryFields], "how far it is behind each source"]
 
 
-class LagResultDocument(Document):
+class LagResultDocument(TaskDocument):
     """Result of `CheckpointLagSensor`."""
 
     checkpoints: Annotated[list[QueryLagFields], "queries, those first that are too far behind; at most a hundred"]
@@ -103,7 +114,7 @@ class QueryLossFields(TypedDict):
     error: Annotated[str | None, "why it could not be asked; the other fields are then empty"]
 
 
-class LossResultDocument(Document):
+class LossResultDocument(TaskDocument):
     """Result of `CheckpointDataLossSensor`."""
 
     checkpoints: Annotated[list[QueryLossFields], "queries, those first that lose records; at most a hundred"]
@@ -113,7 +124,7 @@ class LossResultDocument(Document):
     ]
 
 
-class ContinuityResultDocument(ToldFindingsFields, Document):
+class ContinuityResultDocument(ToldFindingsFields, TaskDocument):
     """Result of `CheckpointContinuityOperator`."""
 
     status: Annotated[str, "`continued`, `doubtful`, `pending`, or `begun` on the first run of a schedule"]
@@ -129,7 +140,7 @@ class SinkResultFields(TypedDict):
     remedy: Annotated[str, "what makes the effect exact; may be empty"]
 
 
-class ChangeResultDocument(Document):
+class ChangeResultDocument(TaskDocument):
     """Result of `CheckpointRestoreOperator`, `CheckpointRollbackOperator` and `CheckpointUndoOperator`."""
 
     plan_id: Annotated[str, "the plan"]
@@ -144,7 +155,7 @@ class ChangeResultDocument(Document):
     receipt: Annotated[ReceiptFields | None, "what was done; null with `plan_only`"]
 
 
-class VerifyResultDocument(ToldFindingsFields, Document):
+class VerifyResultDocument(ToldFindingsFields, TaskDocument):
     """Result of `CheckpointVerifyOperator`."""
 
     backup_id: Annotated[str, "the backup"]
@@ -163,7 +174,7 @@ class PublishedFields(TypedDict):
     lag: Annotated[int, "offsets from there to the ends of the partitions, in total; records are at most as many"]
 
 
-class PublishResultDocument(Document):
+class PublishResultDocument(TaskDocument):
     """Result of `CheckpointPublishOffsetsOperator`."""
 
     published: Annotated[list[PublishedFields], "checkpoints, in the order of the task"]
@@ -174,7 +185,7 @@ class PublishResultDocument(Document):
     ]
 
 
-class WindowsResultDocument(Document):
+class WindowsResultDocument(TaskDocument):
     """Result of `CheckpointWindowsOperator`."""
 
     windows: Annotated[list[str], "newest partition keys that were added to the asset, at most ten"]
@@ -189,7 +200,7 @@ DifferenceFields = Annotated[dict[str, Any], DocumentOf("blue_green.rows", "Diff
 ComparisonFields = Annotated[dict[str, Any], DocumentOf("blue_green.rows", "Comparison")]
 
 
-class ComparisonResultDocument(Document):
+class ComparisonResultDocument(TaskDocument):
     """Result of `CheckpointCompareOperator`."""
 
     is_equal: Annotated[bool, "whether rows, columns and watermark are equal"]
@@ -198,7 +209,7 @@ class ComparisonResultDocument(Document):
     shadow_watermark_ms: Annotated[int, "the same of the new version"]
 
 
-class SwitchResultDocument(Document):
+class SwitchResultDocument(TaskDocument):
     """Result of `CheckpointSwitchOperator`."""
 
     batch_id: Annotated[int | None, "latest committed batch"]
@@ -207,7 +218,7 @@ class SwitchResultDocument(Document):
     way_back: Annotated[list[str], "the ways to go back, each with its command"]
 
 
-class IndexResultDocument(Document):
+class IndexResultDocument(TaskDocument):
     """Result of `CheckpointIndexOperator`."""
 
     index: Annotated[str, "directory of the index, as it was given"]

@@ -19,10 +19,15 @@ from airflow_provider_ckpt.query.deploy import DeploySpec
 from airflow_provider_ckpt.visible import visible
 
 if TYPE_CHECKING:
+    from airflow_provider_ckpt.change.plan.plan import Plan
+    from airflow_provider_ckpt.documents.tasks import OfQueryFileFields
     from airflow_provider_ckpt.query.query_file import Query, QueryFile
 
 #: What is known as soon as the query is, beside what DECLARED has.
 CHECKPOINT, CONNECTION = "checkpoint", "checkpoint_conn_id"
+
+#: Arguments that configure a client, and are no declaration of the query.
+_OF_CLIENTS = ("kafka_conn_id",)
 
 
 class DeclaredTask:
@@ -47,6 +52,8 @@ class DeclaredTask:
     #: Where the file declares what was not given, by argument; and what the arguments were before.
     _origins: Mapping[str, str] = MappingProxyType({})
     _before: Mapping[str, Any] = MappingProxyType({})
+    #: Keys of the file in whose place the task was given something else.
+    _given_keys: Collection[str] = frozenset()
 
     def require_named(self) -> None:
         """Raise AirflowFailException for a task that lacks what no query file can tell it; called when a DAG is read.
@@ -134,6 +141,30 @@ class DeclaredTask:
         """Arguments for which the query file does not count in this run."""
         return ()
 
+    def told_of_file(self) -> OfQueryFileFields:
+        """What a result says of the query file; nothing where no query of one is known."""
+        told: OfQueryFileFields = {}
+        if self.query_name is not None:
+            told["query"] = visible(self.query_name)
+        if self.origins:
+            told["declared"] = {key: visible(origin) for key, origin in self.origins.items()}
+        return told
+
+    def with_declarations(self, plan: Plan) -> Plan:
+        """A new plan with what the query file declares of the query; the same without a query."""
+        if self.declared_query is None or plan.completes:
+            return plan
+        from airflow_provider_ckpt.change.plan.declared import with_declared
+
+        return with_declared(plan, self.declared_query, self._given_keys)
+
+    def require_declarations(self, plan: Plan) -> None:
+        """Raise StalePlanError for a plan that was made when the query file declared something else."""
+        if self.declared_query is not None and self.declared_file is not None:
+            from airflow_provider_ckpt.change.plan.declared import require_same_declared
+
+            require_same_declared(plan, self.declared_file, self.declared_query)
+
     # --- finding ---------------------------------------------------------------------------------------------------
 
     def _find(self) -> tuple[QueryFile, Query] | None:
@@ -177,6 +208,8 @@ class DeclaredTask:
         for name, key in {**own, **self.declared_as}.items():
             if name in left_out:
                 continue
+            if key is not None and not _is_empty(getattr(self, name)) and name not in _OF_CLIENTS:
+                self._given_keys = {*self._given_keys, DECLARED[key].key}
             if key is not None:
                 self._set(name, DECLARED[key].of(query), file.origin(query, DECLARED[key].key) or file.place)
             elif (origin := file.origin(query, name) or file.origin(query, f"{name}_file")) is not None:
@@ -209,7 +242,7 @@ class DeclaredTask:
         """Take back what an earlier try in this process has set: the file may say something else now."""
         for name, value in self._before.items():
             setattr(self, name, value)
-        self._origins, self._before = {}, {}
+        self._origins, self._before, self._given_keys = {}, {}, frozenset()
         self.declared_query = self.declared_file = None
         self.__dict__.pop("hook", None)
 

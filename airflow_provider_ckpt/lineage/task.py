@@ -49,6 +49,8 @@ class CheckpointTask(DeclaredTask):
         :param document: The return value of the task.
         :param more: Other facts that the task knows, such as ``batch_id``.
         """
+        told: Any = {**document, **self.told_of_file()}
+        document = told
         self.remember({**document, **more})
         events = context.get("outlet_events") if isinstance(context, Mapping) and self.outlets else None
         located = self._located()

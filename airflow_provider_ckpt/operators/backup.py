@@ -80,6 +80,7 @@ class CheckpointBackupOperator(CheckpointOperator):
         result: BackupResultDocument = {
             "format_version": FORMAT_VERSION,
             **backup_told(taken.summary()),
+            **self.told_of_file(),
             "status": "applied" if earlier is None else "already_applied",
         }
         return self.tell(context, result)

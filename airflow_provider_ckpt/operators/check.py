@@ -80,6 +80,7 @@ class CheckpointCheckOperator(CheckpointOperator):
                 "location": store.location,
                 "unknown": list(unknown),
                 **findings_told(findings),
+                **self.told_of_file(),
             }
             self.tell(context, result, batch_id=view.latest_committed)
             failing = [item for item in findings if item.severity in _FAILING[self.fail_on]]

@@ -18,7 +18,7 @@ from airflow_provider_ckpt.report.table import facts
 from airflow_provider_ckpt.visible import visible, visible_values
 
 if TYPE_CHECKING:
-    from airflow_provider_ckpt.documents.tasks import ComparisonResultDocument
+    from airflow_provider_ckpt.documents.tasks import ComparisonResultDocument, OfQueryFileFields
 
 
 class CheckpointCompareOperator(CheckpointOperator):
@@ -95,7 +95,7 @@ class CheckpointCompareOperator(CheckpointOperator):
                 added=texts_of("added", self.added),
             )
             self._report(outcome)
-            result = _document(outcome)
+            result = _document(outcome, self.told_of_file())
             status = "equal" if outcome.is_equal else "different"
             self.tell(context, result, headline=outcome.sentence, status=status)
             if not outcome.is_equal and self.on_difference == "fail":
@@ -130,7 +130,7 @@ class CheckpointCompareOperator(CheckpointOperator):
         self.report(facts(self.store().location, rows))
 
 
-def _document(outcome: Outcome) -> ComparisonResultDocument:
+def _document(outcome: Outcome, of_file: OfQueryFileFields) -> ComparisonResultDocument:
     return {
         "format_version": FORMAT_VERSION,
         **visible_values(outcome.comparison.to_dict()),
@@ -138,4 +138,5 @@ def _document(outcome: Outcome) -> ComparisonResultDocument:
         "sentence": visible(outcome.sentence),
         "live_watermark_ms": outcome.live_watermark_ms,
         "shadow_watermark_ms": outcome.shadow_watermark_ms,
+        **of_file,
     }

@@ -74,7 +74,8 @@ class CheckpointContinuityOperator(CheckpointOperator):
             view = observe(self.store(), batch_id=bookmark.next_batch)
             result = continuity(bookmark, view, self._kinds())
             self._report(view, result)
-            told: ContinuityResultDocument = {**result.to_dict(), **findings_told(result.findings)}
+            said = self.told_of_file()
+            told: ContinuityResultDocument = {**result.to_dict(), **findings_told(result.findings), **said}
             self.tell(context, told)
             if self.bookmark_variable and result.status != "pending":
                 self._remember(view)
@@ -96,6 +97,7 @@ class CheckpointContinuityOperator(CheckpointOperator):
             "batch_id": None,
             "latest_committed_batch": view.latest_committed,
             **findings_told(()),
+            **self.told_of_file(),
         }
 
     def _remember(self, view: CheckpointView) -> None:

@@ -238,6 +238,7 @@ class CheckpointGateOperator(CheckpointOperator, BranchMixIn):
                 "headline": headline(view.location, foretold),
                 **foretold.to_dict(),
                 **findings_told(foretold.findings),
+                **self.told_of_file(),
             }
             # the watermark of the forecast is that of the next batch
             self.tell(context, result, batch_id=view.latest_committed, watermark_ms=None)

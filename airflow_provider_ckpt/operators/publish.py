@@ -103,7 +103,7 @@ class CheckpointPublishOffsetsOperator(CheckpointOperator):
             "published": [item.summary() for item in done],
             "publish_again_before_ms": again_ms,
         }
-        self.tell(context, result, batch_id=done[0].position.batch_id if len(done) == 1 else None)
+        result = self.tell(context, result, batch_id=done[0].position.batch_id if len(done) == 1 else None)
         self._fail_for(context, [item for item in outcomes if isinstance(item, CheckpointError)])
         return result
 

@@ -104,6 +104,7 @@ class CheckpointVerifyOperator(CheckpointOperator):
             "batch_id": backup.batch_id,
             "warnings": list(warnings),
             **findings_told(findings),
+            **self.told_of_file(),
             "rehearsal": rehearsal.to_dict() if rehearsal else None,
         }
         return self.tell(context, result)

@@ -251,6 +251,71 @@ def test_a_rollback_by_name(file, golden):
     assert (file.parent / "undo/orders").is_dir()
 
 
+@pytest.fixture
+def planned(file, golden):
+    """A rollback of the query, as one task has planned it: its plan, how another one carries it out, and the file."""
+    checkpoint = golden("agg-hdfs")
+
+    def declare(more: str = "sink: kafka") -> None:
+        file.write_text(
+            f"format_version: 1\nqueries:\n  orders:\n    checkpoint: {checkpoint}\n    undo: undo\n    {more}\n"
+        )
+
+    def plan(**given: Any) -> Any:
+        pushed = Task()
+        made = task("CheckpointRollbackOperator", query="orders", to_batch=3, plan_only=True, **given)
+        made.execute({"ti": pushed})
+        return pushed.pushed["plan"]
+
+    def carried_out(plan: Any, **given: Any) -> Any:
+        how = {"query_is_stopped": True, "quiet_period": 0, "accept_sink": ["duplicated", "unknown"]}
+        return carry_out(operators.CheckpointRollbackOperator, plan=plan, **{"query": "orders", **how, **given})
+
+    declare()
+    plan.declare, plan.carried_out, plan.checkpoint = declare, carried_out, str(checkpoint)
+    return plan
+
+
+@pytest.mark.parametrize("named", ["query", "checkpoint"])
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ("sink: foreachBatch", "sink was kafka, and .* line 6 says foreachBatch"),
+        ("{sink: kafka, trigger: availableNow}", "trigger was nothing, and .* line 6 says availableNow"),
+    ],
+)
+def test_a_plan_of_other_declarations_is_stale(planned, named, change, told, file):
+    plan = planned()
+    planned.declare(change.strip("{}").replace(", ", "\n    ").replace("trigger", "trigger"))
+    name = {"checkpoint": planned.checkpoint, "query": None} if named == "checkpoint" else {}
+    with pytest.raises(AirflowFailException, match=f"STALE_PLAN: .*{told.replace('line 6', 'line [67]')}"):
+        planned.carried_out(plan, **name)
+
+
+def test_a_plan_of_the_same_declarations_is_carried_out(planned):
+    done = planned.carried_out(planned())
+    assert (done["receipt"]["status"], done["query"]) == ("applied", "orders")
+    assert done["declared"].keys() == {"checkpoint", "undo_root"}
+
+
+def test_what_was_given_to_the_plan_is_held_against_no_file(planned):
+    plan = planned(sink="foreachBatch")
+    planned.declare("sink: console")
+    assert planned.carried_out(plan)["receipt"]["status"] == "applied"
+
+
+def test_a_result_says_where_each_declaration_is(planned, file):
+    pushed = Task()
+    made = task("CheckpointRollbackOperator", query="orders", to_batch=3, plan_only=True)
+    told = made.execute({"ti": pushed})
+    assert told["query"] == "orders"
+    assert told["declared"] == {
+        "checkpoint": f"{file} line 4",
+        "undo_root": f"{file} line 5",
+        "sink": f"{file} line 6",
+    }
+
+
 def test_a_sensor_that_begins_in_the_triggerer_cannot_read_the_file():
     with pytest.raises(ValueError, match="leave out query"):
         task("CheckpointProgressSensor", query="orders", batch_id=1, start_from_trigger=True)

@@ -217,6 +217,7 @@ class CheckpointChangeOperator(CheckpointOperator):
     def planned(self) -> tuple[Plan, Stores]:
         """A plan made now, or one that was begun and interrupted; and where."""
         from airflow_provider_ckpt.change.places import Stores
+        from airflow_provider_ckpt.change.record.find_done import find_applied
         from airflow_provider_ckpt.fleet.find_readers import plan_with_readers
 
         asked = self.wanted()
@@ -226,6 +227,8 @@ class CheckpointChangeOperator(CheckpointOperator):
             return plan_with_readers(asked, stores, self.store, fenced=fenced)
 
         plan = self.planned_behind(made, stores, asked.trigger)
+        if find_applied(plan, stores) is None:
+            plan = self.with_declarations(plan)
         return plan, stores.for_plan(plan, self.store)
 
     def wanted(self) -> Any:
@@ -304,6 +307,7 @@ class CheckpointChangeOperator(CheckpointOperator):
         """The plan that was given, which must be one of this checkpoint."""
         stores = self.stores()
         plan = plan_of(self.plan, self.kind, stores.checkpoint)
+        self.require_declarations(plan)
         require_beside(self, self.request(), plan)
         return plan, stores.for_plan(plan, self.store)
 

@@ -94,7 +94,7 @@ class CheckpointNewPlaceOperator(CheckpointOperator):
             self.require_arguments()
             target = self.store()
             if self.plan_only:
-                plan, _ = self._shown(target, None)
+                plan = self.with_declarations(self._shown(target, None)[0])
                 push_plan(context, plan)
                 return self.tell(context, result_of(plan, None))
             self.by = task_of(context)
@@ -124,6 +124,7 @@ class CheckpointNewPlaceOperator(CheckpointOperator):
 
         given = plan_of(self.plan, self.kind, target) if self.plan else None
         if given is not None:
+            self.require_declarations(given)
             require_beside(self, self.request(), given, ("backup_root",))
         sinks = open_sinks(
             given.declared_sinks if given else tuple(map(parse_sink, texts_of("sinks", self.sinks))), self.store
