@@ -48,26 +48,17 @@ MODULES = {
     "mcp": "mcp",
 }
 
-#: What the commands are for, as the help and the reference group them.
+#: What the commands are for, as the help and the reference group them; those that are called most come first.
 GROUPS = {
     "Reading": (
-        "show",
-        "log",
-        "diff",
-        "lag",
-        "export",
-        "publish-offsets",
-        "check",
-        "explain",
-        "gate",
-        "fleet",
-        "queries",
+        *("show", "log", "lag", "check", "gate", "explain", "fleet", "queries"),
+        *("diff", "export", "publish-offsets"),
     ),
     "Waiting": ("wait",),
     "Backups": ("backup", "backups", "verify", "restore", "prune"),
     "Changes": (
-        *("rollback", "seed", "repartition", "reset-offsets", "fence"),
-        *("sources", "repair", "salvage", "undo", "history"),
+        *("rollback", "undo", "history", "reset-offsets", "fence", "salvage"),
+        *("repair", "sources", "seed", "repartition"),
     ),
     "Shells and assistants": ("completion", "mcp"),
 }
@@ -112,13 +103,14 @@ class _Commands(click.Group):
         except OutputError as error:
             return without_output(error, ctx)
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The commands in their groups, each with the whole of its first sentence."""
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The commands in their groups, each with its first sentence, and then the options."""
         widest = max(map(len, MODULES))
         for group, names in GROUPS.items():
             with formatter.section(group):
                 rows = [(f"{name:{widest}}", _first_sentence(self.commands[name])) for name in names]
                 formatter.write_dl(rows)
+        click.Command.format_options(self, ctx, formatter)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -135,7 +127,7 @@ class _Commands(click.Group):
 
 def _first_sentence(command: click.Command) -> str:
     paragraph = " ".join((command.help or "").partition("\n\n")[0].split())
-    return re.split(r"(?<=\.) (?=[A-Z])", paragraph, maxsplit=1)[0]
+    return re.split(r"(?<=\.) ", paragraph, maxsplit=1)[0]
 
 
 def _refuse_repeated_and_empty(command: click.Command, context: click.Context, arguments: Sequence[str]) -> None:
@@ -164,15 +156,13 @@ def _refuse_empty(option: click.Option, value: object, context: click.Context) -
     cls=_Commands,
     commands=_OnDemand(),
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="\b\nExamples:\n  ckpt show s3://lake/checkpoints/orders\n  ckpt gate --help",
+    epilog="\b\nExamples:\n  ckpt show s3://lake/checkpoints/orders\n  ckpt gate --help\n\n"
+    "Exit codes: 0 done or clean; 1 findings, gate blocked or wait timed out; 2 usage; 3 not found or unreadable; "
+    "4 refused; 5 storage or Spark unavailable, or stdout cannot be written; 141 the reader of stdout has ended.",
 )
 @click.version_option(__version__, prog_name="ckpt")
 def cli() -> None:
-    """Inspect, check, back up, restore and roll back checkpoints of Spark Structured Streaming.
-
-    Exit codes: 0 done or clean; 1 findings, gate blocked or wait timed out; 2 usage; 3 not found or unreadable;
-    4 refused; 5 storage or Spark unavailable, or stdout cannot be written; 141 the reader of stdout has ended.
-    """
+    """Inspect, check, back up, restore and roll back checkpoints of Spark Structured Streaming."""
 
 
 def main() -> None:

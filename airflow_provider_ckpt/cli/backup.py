@@ -101,7 +101,10 @@ def backup(
     storage_options: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Back up all files that a restart after the newest committed batch needs. Safe while the query runs."""
+    """Back up all files that a restart of the query needs. Safe while the query runs.
+
+    The restart is after the newest committed batch.
+    """
     checkpoint = open_store(location, storage_options)
     if dry_run:
         plan = plan_of_backup(checkpoint, open_store(root, storage_options))
@@ -200,10 +203,11 @@ def verify(
     storage_options: tuple[str, ...],
     as_json: bool,
 ) -> int:
-    """Read a backup and verify it: sizes, hashes, whether Spark can restart from it, and every rule.
+    """Read a backup and verify that Spark can restart from it.
 
-    BACKUP_ID is the id or its first characters; by default the latest backup is verified. Exit code 1 when a rule finds
-    an error, and 3 when an object of the backup is missing or differs from what was backed up.
+    It compares sizes and hashes, and runs every rule. BACKUP_ID is the id or its first characters; by default the
+    latest backup is verified. Exit code 1 when a rule finds an error, and 3 when an object of the backup is missing
+    or differs from what was backed up.
     """
     store = open_store(root, storage_options)
     found = find_backup(store, backup_id, query_id)

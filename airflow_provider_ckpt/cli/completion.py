@@ -18,9 +18,9 @@ _SHELLS = {"bash": BashComplete, "zsh": ZshComplete, "fish": FishComplete}
 @click.argument("shell", type=click.Choice(list(_SHELLS)))
 @click.pass_context
 def completion(context: click.Context, shell: str) -> None:
-    """Print the script with which a shell completes commands, options and directories.
+    """Print the script with which a shell completes commands.
 
-    Add the line of your shell, below, to its start file.
+    It completes options and directories as well. Add the line of your shell, below, to its start file.
     """
     root = context.find_root()
     click.echo(_SHELLS[shell](root.command, {}, "ckpt", "_CKPT_COMPLETE").source())

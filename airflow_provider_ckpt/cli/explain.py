@@ -86,8 +86,9 @@ def explain(
     storage_options: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Explain an error of a query, or a rule: the cause, the evidence on a checkpoint, and what repairs it.
+    """Explain an error or a rule: the cause, and what repairs it.
 
+    With a location also the evidence on that checkpoint.
     Give a stack trace, a log, an error condition, a message or a rule code. - reads the text from standard input.
     Without any, all rules are listed. The last word is the location of the checkpoint when it is a directory, or when
     it begins with a scheme such as s3://, with / or with ./ and has no white space. After -, a condition or a code it

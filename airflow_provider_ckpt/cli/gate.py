@@ -134,7 +134,7 @@ def gate(
     outputs: Outputs,
     **said: Any,
 ) -> None:
-    """Forecast what Spark will do when this deploy restarts on this checkpoint.
+    """Forecast what Spark will do when this deploy restarts.
 
     The name of a pipeline of the query file means all its flows: those that its files define, each at the version that
     runs, and the pipeline as a whole.

@@ -66,7 +66,7 @@ def log(
     storage_options: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Show the offset log and the commit log: one row for each batch, with what each source has read."""
+    """Show both logs: a row for each batch, and what it read."""
     store = open_store(location, storage_options)
     listing = list_log(store)
     if batch_id is not None and batch_id not in listing.batches:
@@ -215,7 +215,10 @@ def diff(
     storage_options: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Show what was read after batch FIRST, up to and including batch SECOND, per source and partition."""
+    """Show what was read between two batches, per partition.
+
+    It is what was read after batch FIRST, up to and including batch SECOND, per source and partition.
+    """
     if first > second:
         raise click.UsageError(f"batch {first} is after batch {second}; give the earlier batch first")
     store = open_store(location, storage_options)

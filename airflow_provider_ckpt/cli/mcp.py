@@ -39,10 +39,11 @@ from airflow_provider_ckpt.storage.roots import Roots, parse_roots
 def mcp(
     roots: tuple[str, ...], brokers: tuple[str, ...], kafka_config: tuple[str, ...], storage_options: tuple[str, ...]
 ) -> None:
-    """Serve assistants over the Model Context Protocol: a server that reads, on standard input and output.
+    """Serve assistants over the Model Context Protocol.
 
-    Its tools are show, log, check, gate, explain, plan_rollback and plan_reset. They answer with the documents of
-    --json and change nothing: a plan names the command that a person runs.
+    It is a server that reads, on standard input and output. Its tools are show, log, check, gate, explain,
+    plan_rollback and plan_reset. They answer with the documents of --json and change nothing: a plan names the
+    command that a person runs.
     """
     try:
         allowed = Roots(tuple(root for text in roots for root in parse_roots(text)))

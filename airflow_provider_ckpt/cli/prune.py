@@ -78,10 +78,10 @@ def prune(
     as_json: bool,
     **rules: object,
 ) -> None:
-    """Delete the backups that no --keep option keeps, then the objects that no backup references.
+    """Delete the backups that no --keep option keeps.
 
-    Nothing is deleted while the manifest of a backup cannot be read. Exit code 3 when there is no backup, 4 while
-    another prune runs in the same root.
+    Then it deletes the objects that no backup references. Nothing is deleted while the manifest of a backup cannot
+    be read. Exit code 3 when there is no backup, 4 while another prune runs in the same root.
     """
     try:
         policy = RetentionPolicy(**rules)  # type: ignore[arg-type]  # click has checked them

@@ -38,8 +38,10 @@ if TYPE_CHECKING:
 @asking
 @shared
 def show(location: str, with_confs: bool, storage_options: tuple[str, ...], as_json: bool, **said: Any) -> None:
-    """Show the progress of a query: newest commit and its age, batch in flight, watermark, findings, offsets.
+    """Show where a query is: newest commit, watermark, findings.
 
+    It has the age of the newest commit, the batch in flight, the watermark and how far it is behind its batch, the
+    worst finding, the offsets of the sources.
     With --source or --conf-file also how far it is behind its sources, as ckpt lag does, with the partitions that
     are furthest behind.
     """

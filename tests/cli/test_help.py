@@ -9,7 +9,7 @@ import click
 import pytest
 
 from airflow_provider_ckpt.cli import GROUPS, cli
-from airflow_provider_ckpt.cli.options import NO_DEFAULT
+from airflow_provider_ckpt.cli.options import _FEW_OPTIONS, _SECTIONS, NO_DEFAULT
 from tests.package import PACKAGE
 
 COMMANDS = dict(cli.commands)
@@ -45,20 +45,22 @@ def test_a_command_shows_examples_that_parse(name):
         COMMANDS[name].make_context(name, arguments)  # parsed, not executed
 
 
-def test_the_help_has_the_groups_of_the_reference_and_whole_sentences():
-    text = cli.get_help(click.Context(cli, info_name="ckpt", terminal_width=100))
-    commands = text.partition("Options:")[2].partition("\n\n")[2].partition("Examples:")[0]
-    assert "..." not in commands
+def test_the_help_has_the_groups_of_the_reference_and_a_line_for_each_command_in_80_columns():
+    text = cli.get_help(click.Context(cli, info_name="ckpt", terminal_width=80))
+    commands = text.partition("Options:")[0].partition("\n\n")[2]
+    assert "..." not in commands and max(map(len, text.splitlines())) <= 80
     reference = (PACKAGE.parent / "docs" / "reference.md").read_text()
     sections = {}
     for section in reference.split("\n## ")[1:]:
         if found := re.findall(r"^### ckpt ([a-z-]+)", section, re.MULTILINE):
             sections[section.partition("\n")[0]] = found
     shells = sections.pop("What all commands have in common")
-    assert {**sections, "Shells and assistants": shells} == {group: list(names) for group, names in GROUPS.items()}
+    described = {group: sorted(names) for group, names in {**sections, "Shells and assistants": shells}.items()}
+    assert described == {group: sorted(names) for group, names in GROUPS.items()}
     for group, names in GROUPS.items():
         (block,) = re.findall(rf"^{group}:\n((?:  .*\n)*)", commands, re.MULTILINE)
-        assert re.findall(r"^  ([a-z-]+) ", block, re.MULTILINE) == list(names)
+        assert re.findall(r"^  ([a-z-]+) +[A-Z].*\.$", block, re.MULTILINE) == list(names)
+        assert len(block.splitlines()) == len(names)
     assert set(COMMANDS) == {name for names in GROUPS.values() for name in names}
 
 
@@ -103,3 +105,17 @@ def test_a_command_with_times_says_how_they_are_written(name):
     metavars = {option.metavar for option in COMMANDS[name].params if isinstance(option, click.Option)}
     if "TIME" in metavars:
         assert "A TIME is ISO 8601 (UTC when it has no time zone)" in help_of(name)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_each_option_is_shown_once_and_the_common_ones_before_the_others(name):
+    options = [option for option in COMMANDS[name].params if isinstance(option, click.Option) and not option.hidden]
+    text = help_of(name).partition("Examples:")[0]
+    lines = re.findall(r"^  (?:-h, )?(--[a-z-]+)", text, re.MULTILINE)
+    assert sorted(lines) == sorted([*(option.opts[0] for option in options), "--help"])
+    titles = re.findall(r"^([A-Z][a-z ]+):$", text, re.MULTILINE)
+    known = ["Options", *_SECTIONS]
+    assert titles == [title for title in known if title in titles]
+    assert (len(titles) > 1) == (len(lines) >= _FEW_OPTIONS)
+    if "Carrying it out:" in text and "--execute" in lines:
+        assert text.partition("Carrying it out:")[2].split()[0] == "--execute"

@@ -50,7 +50,7 @@ def fence(
     execute: bool,
     as_json: bool,
 ) -> None:
-    """Stop a query that cannot be reached, at its next batch, by Spark's own rule.
+    """Stop a query that cannot be reached, at its next batch. It is Spark's own rule that stops it.
 
     ckpt creates the offset entry of its next batch first, as an empty batch: the query stops with
     CONCURRENT_STREAM_LOG_UPDATE, and its next start continues after that batch. ckpt undo takes it back.

@@ -78,9 +78,9 @@ def history(
     until_ms: int | None,
     by: str | None,
 ) -> None:
-    """Show the changes of a checkpoint, or of all those below a root: when, by whom, by which plan.
+    """Show the changes of a checkpoint, or of all below a root.
 
-    Records that cannot be read are named on stderr.
+    It says when each was made, by whom and by which plan. Records that cannot be read are named on stderr.
     """
     asked = Asked(since_ms, until_ms, by or "")
     if asked != Asked() and (plan_id or forget_id):

@@ -20,9 +20,9 @@ from airflow_provider_ckpt.cli.options import DURATIONS, command, directories
 @changing(RepartitionRequest)
 @acting
 def repartition(change: Change, asked: RepartitionRequest) -> None:
-    """Give the state another number of partitions, through Spark itself (4.2 or later). ckpt undo takes it back.
+    """Give the state another number of partitions. ckpt undo takes it back.
 
-    Needs PySpark and Java where it is executed, and a query that is stopped. After an
-    interruption, run the same command again to finish.
+    It is done through Spark itself (4.2 or later). Needs PySpark and Java where it is executed, and a query that is
+    stopped. After an interruption, run the same command again to finish.
     """
     change.make(asked)

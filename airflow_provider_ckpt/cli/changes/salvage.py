@@ -17,7 +17,7 @@ from airflow_provider_ckpt.cli.options import command, directories
 @click.argument("location", shell_complete=directories)
 @changing(SalvageRequest, after={"trim_sink_log": (acting,)}, more={"salvage": None})
 def salvage(change: Change, asked: SalvageRequest) -> None:
-    """Save the newest batch that can be saved of a torn or damaged checkpoint, in place. ckpt undo takes it back.
+    """Save what can be saved of a torn or damaged checkpoint. It is done in place, and ckpt undo takes it back.
 
     The plan says how: what is whole in its place, temporary files whose rename was lost, what other entries tell, and
     files of a backup. It says what is given up, and why.

@@ -56,10 +56,10 @@ def seed(
     as_json: bool,
     **values: Any,
 ) -> None:
-    """Make a new checkpoint from which a stateless query starts at given positions.
+    """Make a new checkpoint that starts at given positions.
 
-    Its batch ids go on after those that the sink has seen. A query that starts with an empty checkpoint begins with
-    batch 0 again, whose rows a used sink drops without an error.
+    A stateless query starts from it. Its batch ids go on after those that the sink has seen. A query that starts
+    with an empty checkpoint begins with batch 0 again, whose rows a used sink drops without an error.
     """
     require_consistent(plan_out, approved_by, execute=execute)
     target = open_store(location, storage_options)

@@ -33,8 +33,9 @@ _SHORT = 60
 @changing(SourcesRequest)
 @acting
 def sources(change: Change, asked: SourcesRequest) -> None:
-    """Show the sources of a query; with --as, set what each source of the next query continues. ckpt undo takes it
-    back.
+    """Show the sources of a query, or set what they continue. ckpt undo takes that back.
+
+    With --as it sets what each source of the next query continues.
 
     Sources are added, dropped, reordered and copied, get names or lose them, in place and without a new checkpoint.
     Every source of the checkpoint must be named, by --as or by --drop. A query with state is refused where a stateful

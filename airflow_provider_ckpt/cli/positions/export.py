@@ -58,10 +58,11 @@ def export(
     as_json: bool,
     **said: Any,
 ) -> None:
-    """Print the position of a query so that another reader begins right after the batch.
+    """Print the position of a query, for another reader.
 
-    With --to-cluster it is the position in another cluster: no unread record comes before it, and stderr says how many
-    offsets are read again at most. Stop the query first: one that runs reads on behind this position.
+    The reader begins right after the batch. With --to-cluster it is the position in another cluster: no unread
+    record comes before it, and stderr says how many offsets are read again at most. Stop the query first: one that
+    runs reads on behind this position.
     """
     declared = _declared(source or "")
     wants_other = is_wanted(form, declared, said)

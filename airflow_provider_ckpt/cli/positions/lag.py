@@ -72,7 +72,7 @@ def lag(
     as_json: bool,
     **said: Any,
 ) -> int:
-    """Show how far a query is behind its sources, and what its next batch reads.
+    """Show how far a query is behind, and what it reads next.
 
     For Kafka it counts offsets, and there may be fewer records than offsets; for tables and directories it counts
     versions, snapshots, files and bytes. Only committed batches count. With --max the exit code is 1 when the query is

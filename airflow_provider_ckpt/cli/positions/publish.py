@@ -72,10 +72,10 @@ def publish_offsets(
     storage_options: tuple[str, ...],
     as_json: bool,
 ) -> int:
-    """Commit the positions of queries to a consumer group, so that tools for Kafka's groups show their lag.
+    """Commit the positions of queries to a consumer group.
 
-    Changes no checkpoint. A group with members is refused. Of several locations each is published on its own; the exit
-    code is that of the gravest error, 0 when all were published.
+    Tools for Kafka's groups then show their lag. Changes no checkpoint. A group with members is refused. Of several
+    locations each is published on its own; the exit code is that of the gravest error, 0 when all were published.
     """
     if source.type != "kafka":
         raise click.BadParameter(f"{source.text!r:.60} is not kafka:HOST:PORT", param_hint="--source")

@@ -60,7 +60,7 @@ def queries(
     storage_options: tuple[str, ...],
     as_json: bool,
 ) -> int:
-    """Show the queries of the query file: one row each, the worst first.
+    """Show the queries of the query file, the worst first.
 
     A NAME is that of a query, of a flow of a pipeline, or of a pipeline, which means all of its flows.
     A row has the newest batch and the age of its commit, how much is unread of the sources and how old it is, the delay
