@@ -250,6 +250,14 @@ class GateFailedError(CheckpointError):
         self.findings = findings
 
 
+class ThresholdError(CheckpointError):
+    """A query is past a threshold of the query file, or nobody knows whether it is."""
+
+    code = "THRESHOLD"
+    exit_code = 1
+    retryable = True
+
+
 class BackupError(CheckpointError):
     """Something is wrong with a backup."""
 

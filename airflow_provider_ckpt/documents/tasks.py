@@ -226,3 +226,20 @@ class IndexResultDocument(TaskDocument):
     errors: Annotated[int, "how many of them have an error, or could not be read"]
     written: Annotated[bool, "false when a newer index was there, and nothing was written"]
     left_out: Annotated[int, "how many are not in the index, because their location is too long for a page"]
+
+
+class ToldQueryFields(TypedDict):
+    """A query that something is the matter with."""
+
+    name: Annotated[str, "name of the query in the file"]
+    location: Annotated[str, "checkpoint of the query"]
+    reasons: Annotated[list[str], "what is the matter, a sentence each; at most five"]
+
+
+class QueriesResultDocument(Document):
+    """Result of `CheckpointQueriesOperator`."""
+
+    file: Annotated[str, "the query file"]
+    queries: Annotated[int, "number of queries that were read, or could not be"]
+    failing: Annotated[list[ToldQueryFields], "queries that something is the matter with, worst first; at most twenty"]
+    failing_left_out: Annotated[int, "number of such queries that are not among them; the log of the task has them"]

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from airflow_provider_ckpt.operators.index import CheckpointIndexOperator
     from airflow_provider_ckpt.operators.prune import CheckpointPruneOperator
     from airflow_provider_ckpt.operators.publish import CheckpointPublishOffsetsOperator
+    from airflow_provider_ckpt.operators.queries import CheckpointQueriesOperator
     from airflow_provider_ckpt.operators.stage import CheckpointStageOperator
     from airflow_provider_ckpt.operators.switch import CheckpointSwitchOperator
     from airflow_provider_ckpt.operators.verify import CheckpointVerifyOperator
@@ -39,6 +40,7 @@ __all__ = [
     "CheckpointIndexOperator",
     "CheckpointPruneOperator",
     "CheckpointPublishOffsetsOperator",
+    "CheckpointQueriesOperator",
     "CheckpointRepairOperator",
     "CheckpointRepartitionOperator",
     "CheckpointResetOffsetsOperator",
@@ -65,6 +67,7 @@ _MODULES = {
     "CheckpointIndexOperator": "index",
     "CheckpointPruneOperator": "prune",
     "CheckpointPublishOffsetsOperator": "publish",
+    "CheckpointQueriesOperator": "queries",
     "CheckpointRepairOperator": "changes.repair",
     "CheckpointRepartitionOperator": "changes.repartition",
     "CheckpointResetOffsetsOperator": "changes.reset",

@@ -63,8 +63,12 @@ def required(task: Any, place: Path) -> dict[str, Any]:
     }
     taken = inspect.signature(task.__init__).parameters
     own = {name: value for name, value in given.items() if name in taken or name == "task_id"}
-    of_many = (operators.CheckpointIndexOperator, operators.CheckpointPruneOperator, operators.CheckpointVerifyOperator)
-    return own if task in of_many else {**own, "checkpoint": str(place / "checkpoint")}
+    of_many = ("Index", "Prune", "Queries", "Verify")
+    return (
+        own
+        if task.__name__.startswith(tuple(f"Checkpoint{name}" for name in of_many))
+        else {**own, "checkpoint": str(place / "checkpoint")}
+    )
 
 
 def carry_out(task: Any, place: Path, **arguments: Any) -> Any:

@@ -30,7 +30,7 @@ BESIDE: dict[str, dict[str, Any]] = {
     "CheckpointPruneOperator": {"keep_last": 1},
 }
 #: Those of one query; an index is of many.
-ONE = sorted(KINDS.keys() - {"CheckpointIndexOperator"})
+ONE = sorted(KINDS.keys() - {"CheckpointIndexOperator", "CheckpointQueriesOperator"})
 #: Of these an argument has no declaration, or one that another test has.
 ANOTHER = {("CheckpointCheckOperator", "sources"), ("CheckpointGateOperator", "confs")}
 

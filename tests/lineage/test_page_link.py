@@ -27,7 +27,8 @@ class OfTwo:
 @pytest.mark.parametrize("task", [kind for kind in TASKS if inspect.isclass(kind) and issubclass(kind, BaseOperator)])
 def test_every_operator_and_sensor_has_a_link(task):
     [link] = task.operator_extra_links
-    of_many = task in (operators.CheckpointPruneOperator, operators.CheckpointIndexOperator)
+    names = ("CheckpointPruneOperator", "CheckpointIndexOperator", "CheckpointQueriesOperator")
+    of_many = task.__name__ in names
     expected = CheckpointsLink if of_many else CheckpointLink
     assert isinstance(link, expected)
     assert task.does and not task.has_done.endswith((".", ":"))
