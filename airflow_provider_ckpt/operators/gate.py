@@ -2,100 +2,28 @@
 
 from __future__ import annotations
 
-import posixpath
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from airflow.providers.common.compat.sdk import BaseHook, BranchMixIn
+from airflow.providers.common.compat.sdk import BranchMixIn
 
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointError, GateFailedError
 from airflow_provider_ckpt.hooks.checkpoint import duration_ms_of, require_flags
-from airflow_provider_ckpt.hooks.extra import extra_of
 from airflow_provider_ckpt.operators.base import CheckpointOperator, declared
+from airflow_provider_ckpt.operators.task_confs import confs_of, read_text, require_known, task_id_of
 from airflow_provider_ckpt.operators.told import findings_told, reasons_text
-from airflow_provider_ckpt.query.deploy import DeploySpec, parse_conf_file, parse_deploy
-from airflow_provider_ckpt.query.spark_version import conf_text
+from airflow_provider_ckpt.query.deploy import DeploySpec, parse_deploy
 from airflow_provider_ckpt.query.yaml_text import parse_yaml
 from airflow_provider_ckpt.report.tables import forecast_tables, headline, not_judged_text
 from airflow_provider_ckpt.restart.bookmark import take_bookmark
 from airflow_provider_ckpt.restart.forecast import Forecast
 from airflow_provider_ckpt.restart.gate import forecast_restart
-from airflow_provider_ckpt.storage.store import Store
 
 if TYPE_CHECKING:
     from airflow_provider_ckpt.documents.tasks import GateResultDocument
-
-SUPPORTED = "a SparkSubmitOperator or a @task.pyspark task"
-
-
-def task_id_of(task: Any) -> str | None:
-    """The task id of a task that is given as an operator, as the result of a ``@task`` call, or by its id."""
-    if task is None or isinstance(task, str):
-        return task
-    return str(getattr(task, "operator", task).task_id)
-
-
-def confs_of(dag: Any, task_id: str, context: Any) -> dict[str, str]:
-    """The confs that a task of a DAG gives to Spark; its templates are rendered in ``context``.
-
-    Raises CheckpointError when there is no such task, or its confs are not known.
-    """
-    if task_id not in dag.task_ids:
-        raise CheckpointError(
-            f"the DAG {dag.dag_id} has no task {task_id!r}", hint=f"spark_task must be {SUPPORTED} of the same DAG."
-        )
-    task = dag.get_task(task_id)
-    kinds = {kind.__name__ for kind in type(task).__mro__}
-    if "SparkSubmitOperator" in kinds:
-        confs = _submitted(task, context)
-    elif kinds & {"PySparkOperator", "_PySparkDecoratedOperator"}:
-        confs = _of_session(task, context)
-    else:
-        raise CheckpointError(
-            f"ckpt cannot read the confs of task {task_id} ({type(task).__name__})",
-            hint=f"spark_task must be {SUPPORTED} that is not mapped; for other tasks give confs or conf_file.",
-        )
-    return {str(key): conf_text(value) for key, value in confs.items()}
-
-
-def read_text(location: str) -> str:
-    """A small file: a path of this machine, or a URL. Raises CheckpointError when it cannot be read as UTF-8."""
-    directory, name = posixpath.split(location)
-    try:
-        return Store.open(directory or ".").read(name).decode()
-    except UnicodeDecodeError as error:
-        raise CheckpointError(f"not a text file: {error}", location=location) from error
-
-
-def _submitted(task: Any, context: Any) -> Mapping[str, Any]:
-    """``--properties-file`` and over it ``--conf``, as spark-submit has it. The connection sets no SQL conf."""
-    properties = _rendered(task, "properties_file", context)
-    return {
-        **(parse_conf_file(read_text(properties)) if properties else {}),
-        **(_rendered(task, "conf", context) or {}),
-    }
-
-
-def _of_session(task: Any, context: Any) -> Mapping[str, Any]:
-    """The extra fields of the connection that are confs, and over them ``config_kwargs``."""
-    conn_id = _rendered(task, "conn_id", context)
-    extra = extra_of(BaseHook.get_connection(conn_id)) if conn_id else {}
-    confs = {key: value for key, value in extra.items() if key.startswith("spark.")}
-    return {**confs, **(_rendered(task, "config_kwargs", context) or {})}
-
-
-def _rendered(task: Any, name: str, context: Any) -> Any:
-    """One attribute as the task will see it; the task itself is left as it is."""
-    value = getattr(task, name)
-    if name not in task.template_fields or not value:
-        return value
-    if callable(value):
-        return value(context=context, jinja_env=task.get_template_env())
-    return task.render_template(value, context)
-
 
 #: XCom key of the ids that topics had when a gate saw them first.
 TOPIC_IDS = "topic_ids"
@@ -123,8 +51,10 @@ class CheckpointGateOperator(CheckpointOperator, BranchMixIn):
     :param conf_file: A ``spark-defaults`` file, or a YAML deploy file (``.yaml``, ``.yml``): a path on the worker, or a
         URL.
     :param spark_task: The task that will restart the query, or its id: a ``SparkSubmitOperator`` (its ``conf`` and
-        ``properties_file``) or a ``@task.pyspark`` (its ``config_kwargs`` and connection). Its confs are taken when the
-        gate runs; templates in them are rendered in the context of the gate.
+        ``properties_file``), a ``@task.pyspark`` (its ``config_kwargs`` and connection), or an operator that submits to
+        Databricks, EMR, Dataproc, Glue, Livy or Spark's operator for Kubernetes. Its confs are taken when the gate
+        runs; templates in them are rendered in the context of the gate. A task that does not hold its confs is refused
+        when the DAG is parsed.
     :param sources: The sources of the query: their number, a list of types in order, or types by name. With
         ``kafka:host:9092/topic`` the broker is asked what a restart would lose.
     :param source_options: Options of Kafka sources, such as ``{"0.failOnDataLoss": "false"}``.
@@ -193,6 +123,7 @@ class CheckpointGateOperator(CheckpointOperator, BranchMixIn):
             raise ValueError(f"fail_on must be block or warn, not {fail_on!r}")
         if (on_block == "branch") != (branch_pass is not None and branch_block is not None):
             raise ValueError("give branch_pass and branch_block both, and only with on_block='branch'")
+        require_known(spark_task, self.get_dag())
         self.confs = confs
         self.conf_file = conf_file
         self.spark_task = task_id_of(spark_task)  # the id alone: an operator inside an operator does not serialise

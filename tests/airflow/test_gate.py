@@ -17,7 +17,7 @@ from airflow.sdk import DAG, task
 
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.operators.checkpoint import CheckpointContinuityOperator, CheckpointGateOperator
-from airflow_provider_ckpt.operators.gate import confs_of
+from airflow_provider_ckpt.operators.task_confs import confs_of
 from tests.airflow.conftest import read_run, run
 
 pytestmark = pytest.mark.airflow

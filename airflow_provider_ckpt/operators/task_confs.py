@@ -1,0 +1,429 @@
+"""The confs that a task of a DAG gives to Spark, out of the arguments of its operator: a reader for each class.
+
+Operators are known by the names of their classes, so none of their providers has to be installed. Where an operator
+does not hold the confs, nothing is guessed: the reader says why.
+"""
+
+from __future__ import annotations
+
+import ast
+import posixpath
+import shlex
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from airflow.providers.common.compat.sdk import BaseHook
+
+from airflow_provider_ckpt.errors import CheckpointError
+from airflow_provider_ckpt.hooks.extra import extra_of
+from airflow_provider_ckpt.query.deploy import parse_conf_file
+from airflow_provider_ckpt.query.spark_version import conf_text
+from airflow_provider_ckpt.query.yaml_text import parse_yaml
+from airflow_provider_ckpt.storage.store import Store
+
+SUPPORTED = (
+    "a SparkSubmitOperator or a @task.pyspark task, or one that submits to Databricks, EMR, Dataproc, Glue, Livy or "
+    "Spark's operator for Kubernetes"
+)
+_INSTEAD = "for other tasks give confs or conf_file."
+#: Options of spark-submit without a value.
+_FLAGS = frozenset({"--verbose", "-v", "--supervise", "--help", "-h", "--usage-error", "--version"})
+#: Tasks of Databricks that run an application on a cluster.
+_ON_CLUSTERS = ("spark_jar_task", "notebook_task", "spark_python_task", "spark_submit_task", "python_wheel_task")
+
+
+class ConfsNotKnown(Exception):  # noqa: N818  # it is no error of this package, and leaves this module as one
+    """The operator does not hold the confs; the text is the end of a sentence: why."""
+
+
+class _NotYet(Exception):  # noqa: N818  # ends a reading while a DAG is parsed
+    """Known when the gate runs: a template, a file, a connection or the output of another task."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """A task whose arguments are read.
+
+    Args:
+        operator: Its operator, which is left as it is.
+        context: Context in which its templates are rendered; None while the DAG is parsed.
+    """
+
+    operator: Any
+    context: Any = None
+
+    def value(self, name: str) -> Any:
+        """One argument as the task will see it; None where the operator has none of that name."""
+        value = getattr(self.operator, name, None)
+        if self.context is None:
+            return self.now(value)
+        if name not in self.operator.template_fields or not value:
+            return value
+        if callable(value):
+            return value(context=self.context, jinja_env=self.operator.get_template_env())
+        return self.operator.render_template(value, self.context)
+
+    def now(self, value: Any) -> Any:
+        """A value that is known: while a DAG is parsed, no template and no output of another task is."""
+        is_template = isinstance(value, str) and ("{{" in value or value.endswith(tuple(self._files)))
+        if self.context is None and (is_template or callable(value) or hasattr(value, "resolve")):
+            raise _NotYet
+        return value
+
+    def mapping(self, value: Any, name: str) -> Mapping[str, Any]:
+        """A value that has to be a mapping, which a template may have made text."""
+        value = _value(self.now(value))
+        if value is None:
+            return {}
+        if not isinstance(value, Mapping):
+            raise ConfsNotKnown(f"{name} is not a mapping")
+        return value
+
+    def items(self, value: Any, name: str) -> Sequence[Any]:
+        """A value that has to be a list, which a template may have made text."""
+        value = _value(self.now(value))
+        if value is None:
+            return ()
+        if not isinstance(value, list | tuple):
+            raise ConfsNotKnown(f"{name} is not a list")
+        return value
+
+    def words(self, value: Any, name: str) -> list[str]:
+        """The words of a command line, of one text or of a list of them."""
+        if isinstance(value, list | tuple):
+            return [str(self.now(word)) for word in value]
+        value = self.now(value)
+        try:
+            return shlex.split(value or "")
+        except (ValueError, AttributeError):
+            raise ConfsNotKnown(f"{name} cannot be split into words") from None
+
+    def reads(self) -> None:
+        """Something outside of the DAG is read, which is for the gate to do, and not for the parser of DAGs."""
+        if self.context is None:
+            raise _NotYet
+
+    @property
+    def _files(self) -> Sequence[str]:
+        return tuple(getattr(self.operator, "template_ext", ()) or ())
+
+
+def task_id_of(task: Any) -> str | None:
+    """The task id of a task that is given as an operator, as the result of a ``@task`` call, or by its id."""
+    if task is None or isinstance(task, str):
+        return task
+    return str(getattr(task, "operator", task).task_id)
+
+
+def confs_of(dag: Any, task_id: str, context: Any) -> dict[str, str]:
+    """The confs that a task of a DAG gives to Spark; its templates are rendered in ``context``.
+
+    Raises CheckpointError when there is no such task, or its confs are not known.
+    """
+    if task_id not in dag.task_ids:
+        raise CheckpointError(
+            f"the DAG {dag.dag_id} has no task {task_id!r}", hint=f"spark_task must be {SUPPORTED} of the same DAG."
+        )
+    operator = dag.get_task(task_id)
+    try:
+        confs = _reader_of(operator)(_Task(operator, context))
+    except ConfsNotKnown as error:
+        raise CheckpointError(_sentence(operator, error), hint=_hint()) from None
+    except CheckpointError:
+        raise
+    except Exception as error:  # templates, connections and callables of others
+        raise CheckpointError(f"{_sentence(operator, None)}: {type(error).__name__}: {error}", hint=_hint()) from error
+    return {str(key): conf_text(value) for key, value in confs.items()}
+
+
+def require_known(task: Any, dag: Any = None) -> None:
+    """Refuse a task whose operator can never tell its confs, while the DAG is parsed. Nothing is read or rendered.
+
+    Args:
+        task: The operator, the result of a ``@task`` call, or the id of a task.
+        dag: The DAG, in which an id is looked up; a task that comes later is judged when the gate runs.
+
+    Raises:
+        ValueError: With one sentence about what to give instead.
+    """
+    if isinstance(task, str):
+        if dag is None or task not in dag.task_ids:
+            return
+        task = dag.get_task(task)
+    operator = getattr(task, "operator", task)
+    if operator is None:
+        return
+    try:
+        _reader_of(operator)(_Task(operator))
+    except _NotYet:
+        return
+    except ConfsNotKnown as error:
+        raise ValueError(f"{_sentence(operator, error)}; give the gate confs= or conf_file= instead") from None
+
+
+def read_text(location: str) -> str:
+    """A small file: a path of this machine, or a URL. Raises CheckpointError when it cannot be read as UTF-8."""
+    directory, name = posixpath.split(location)
+    try:
+        return Store.open(directory or ".").read(name).decode()
+    except UnicodeDecodeError as error:
+        raise CheckpointError(f"not a text file: {error}", location=location) from error
+
+
+def _sentence(operator: Any, error: ConfsNotKnown | None) -> str:
+    said = f"ckpt cannot read the confs of task {operator.task_id} ({type(operator).__name__})"
+    why = "" if error is None else str(error)
+    return f"{said}: {why}" if why else said
+
+
+def _hint() -> str:
+    return f"spark_task must be {SUPPORTED} that is not mapped; {_INSTEAD}"
+
+
+Confs = Mapping[str, Any]
+Reader = Callable[[_Task], Confs]
+
+
+def _reader_of(operator: Any) -> Reader:
+    """The reader of the nearest class that has one. Raises ConfsNotKnown."""
+    for kind in type(operator).__mro__:
+        if (reader := READERS.get(kind.__name__)) is not None:
+            return reader
+    raise ConfsNotKnown("")
+
+
+# --- Spark's own provider ---------------------------------------------------------------------------------------------
+
+
+def _submitted(task: _Task) -> Confs:
+    """``--properties-file`` and over it ``--conf``, as spark-submit has it. The connection sets no SQL conf."""
+    task.reads()
+    properties = task.value("properties_file")
+    return {**(parse_conf_file(read_text(properties)) if properties else {}), **(task.value("conf") or {})}
+
+
+def _of_session(task: _Task) -> Confs:
+    """The extra fields of the connection that are confs, and over them ``config_kwargs``."""
+    task.reads()
+    conn_id = task.value("conn_id")
+    extra = extra_of(BaseHook.get_connection(conn_id)) if conn_id else {}
+    confs = {key: value for key, value in extra.items() if key.startswith("spark.")}
+    return {**confs, **(task.value("config_kwargs") or {})}
+
+
+# --- command lines of spark-submit ------------------------------------------------------------------------------------
+
+
+def confs_of_words(words: Iterable[str]) -> dict[str, str]:
+    """The confs of the arguments of ``spark-submit``, up to the application. Raises ConfsNotKnown."""
+    confs: dict[str, str] = {}
+    left = iter(words)
+    for word in left:
+        if word in _FLAGS:
+            continue
+        if not word.startswith("-"):
+            break
+        option, equals, value = word.partition("=") if word.startswith("--") else (word, "", "")
+        value = value if equals else next(left, "")
+        if option == "--properties-file":
+            raise ConfsNotKnown("--properties-file is a file that only the cluster has")
+        if option in ("--conf", "-c"):
+            key, equals, said = value.partition("=")
+            if not equals:
+                raise ConfsNotKnown(f"--conf {value[:60]} is not KEY=VALUE")
+            confs[key.strip()] = said
+    return confs
+
+
+def _one(found: Sequence[Confs], what: str) -> Confs:
+    """The confs of all applications of a task, which have to be the same. Raises ConfsNotKnown."""
+    if not found:
+        raise ConfsNotKnown(f"it has no {what}")
+    if any(dict(confs) != dict(found[0]) for confs in found[1:]):
+        raise ConfsNotKnown(f"it has more than one {what}, with different confs")
+    return found[0]
+
+
+# --- Databricks -------------------------------------------------------------------------------------------------------
+
+
+def _databricks(task: _Task) -> Confs:
+    """Confs of the new cluster or the parameters of ``spark-submit``, in ``json`` or in named arguments over it."""
+    body = dict(task.mapping(task.value("json"), "json"))
+    for name in (*_ON_CLUSTERS, "tasks", "job_clusters", "new_cluster", "existing_cluster_id", "pipeline_task"):
+        given = getattr(task.operator, name, None)
+        if given is not None:
+            # one that names what is not here is refused at once, whatever its template will say
+            body[name] = given if name in ("existing_cluster_id", "pipeline_task") else task.value(name)
+    clusters = {
+        item.get("job_cluster_key"): item.get("new_cluster")
+        for item in task.items(body.get("job_clusters"), "job_clusters")
+        if isinstance(item, Mapping)
+    }
+    if body.get("pipeline_task"):
+        raise ConfsNotKnown("the confs of a pipeline are in Databricks")
+    tasks = task.items(body.get("tasks"), "tasks") or [body]
+    ran = [item for item in tasks if isinstance(item, Mapping) and any(item.get(kind) for kind in _ON_CLUSTERS)]
+    return _one([_of_databricks(task, item, clusters) for item in ran], "task that runs Spark")
+
+
+def _of_databricks(task: _Task, item: Mapping[str, Any], clusters: Mapping[Any, Any]) -> Confs:
+    submit = task.mapping(item.get("spark_submit_task"), "spark_submit_task")
+    of_submit = confs_of_words(task.words(submit.get("parameters"), "spark_submit_task.parameters")) if submit else {}
+    cluster = clusters.get(item.get("job_cluster_key")) if item.get("new_cluster") is None else item["new_cluster"]
+    if cluster is None:
+        if item.get("existing_cluster_id"):
+            raise ConfsNotKnown("it runs on an existing cluster, whose confs are in Databricks")
+        raise ConfsNotKnown("it names no new cluster whose spark_conf would say them")
+    found = task.mapping(task.mapping(cluster, "new_cluster").get("spark_conf"), "spark_conf")
+    return {**found, **of_submit}
+
+
+def _databricks_task(task: _Task) -> Confs:
+    """``DatabricksNotebookOperator`` and its like: the new cluster, and a ``task_config``."""
+    config = task.mapping(task.value("task_config"), "task_config")
+    item = {"new_cluster": task.value("new_cluster") or None, **config}
+    if getattr(task.operator, "job_cluster_key", ""):
+        raise ConfsNotKnown("its cluster is that of a workflow")
+    if getattr(task.operator, "existing_cluster_id", ""):
+        item["existing_cluster_id"] = True
+    return _of_databricks(task, item, {})
+
+
+def _job_of_databricks(task: _Task) -> Confs:
+    raise ConfsNotKnown("it starts a job whose confs are in Databricks")
+
+
+# --- EMR and Glue -----------------------------------------------------------------------------------------------------
+
+
+def _emr_steps(task: _Task) -> Confs:
+    """Arguments of the step that calls ``spark-submit``."""
+    found = []
+    for step in task.items(task.value("steps"), "steps"):
+        jar = task.mapping(task.mapping(step, "a step").get("HadoopJarStep"), "HadoopJarStep")
+        words = task.words(jar.get("Args") or [], "Args")
+        if words and posixpath.basename(words[0]) == "spark-submit":
+            found.append(confs_of_words(words[1:]))
+    return _one(found, "step that begins with spark-submit")
+
+
+def _emr_job(*drivers: str) -> Reader:
+    """The reader of a job with a driver: ``spark-defaults`` of its configuration, and over them ``--conf``."""
+
+    def read(task: _Task) -> Confs:
+        driver = task.mapping(task.value("job_driver"), "job_driver")
+        submits = [task.mapping(driver[name], name) for name in drivers if name in driver]
+        if not submits:
+            raise ConfsNotKnown(f"its job_driver has no {' or '.join(drivers)}")
+        words = task.words(submits[0].get("sparkSubmitParameters"), "sparkSubmitParameters")
+        overrides = task.mapping(task.value("configuration_overrides"), "configuration_overrides")
+        listed = task.items(overrides.get("applicationConfiguration"), "applicationConfiguration")
+        defaults = [dict(_properties(task, item)) for item in listed]
+        return {**{key: value for item in defaults for key, value in item.items()}, **confs_of_words(words)}
+
+    return read
+
+
+def _properties(task: _Task, item: Any) -> Confs:
+    said = task.mapping(item, "applicationConfiguration")
+    is_of_spark = said.get("classification") == "spark-defaults"
+    return task.mapping(said.get("properties"), "properties") if is_of_spark else {}
+
+
+def _glue(task: _Task) -> Confs:
+    """``--conf`` of a run, which takes the place of that of the job; of the job, where the task writes that anew."""
+    of_run = task.mapping(task.value("script_args"), "script_args")
+    if "--conf" in of_run:
+        return _of_glue(task, of_run["--conf"])
+    job = task.mapping(task.value("create_job_kwargs"), "create_job_kwargs")
+    if not job or not getattr(task.operator, "update_config", False):
+        raise ConfsNotKnown("script_args has no --conf, and the job may have one in Glue unless update_config=True")
+    return _of_glue(task, task.mapping(job.get("DefaultArguments"), "DefaultArguments").get("--conf"))
+
+
+def _of_glue(task: _Task, value: Any) -> Confs:
+    """Glue has one ``--conf`` with ``KEY=VALUE --conf KEY=VALUE`` in it."""
+    return confs_of_words(["--conf", *task.words(value, "--conf")] if value else [])
+
+
+# --- Livy, Dataproc, Kubernetes ---------------------------------------------------------------------------------------
+
+
+def _livy(task: _Task) -> Confs:
+    return task.mapping(task.mapping(task.value("spark_params"), "spark_params").get("conf"), "conf")
+
+
+def _dataproc_job(task: _Task) -> Confs:
+    """``properties`` of the job of whatever language."""
+    job = task.now(task.value("job"))
+    kinds = ("spark_job", "pyspark_job", "spark_sql_job", "spark_r_job")
+    found = [part for name in kinds if (part := _part(_value(job), name))]
+    return _one([_plain(_part(part, "properties")) for part in found], "job of Spark")
+
+
+def _dataproc_batch(task: _Task) -> Confs:
+    batch = task.now(task.value("batch"))
+    return _plain(_part(_part(_value(batch), "runtime_config"), "properties"))
+
+
+def _part(value: Any, name: str) -> Any:
+    """A field of a mapping, in snake case or in the camel case of the REST API, or of a message of Google's library."""
+    first, *rest = name.split("_")
+    if isinstance(value, Mapping):
+        return value.get(name, value.get(first + "".join(word.title() for word in rest)))
+    return getattr(value, name, None)
+
+
+def _plain(properties: Any) -> Confs:
+    return dict(properties) if properties else {}
+
+
+def _spark_application(task: _Task) -> Confs:
+    """``sparkConf`` of the SparkApplication, which is a path, the text of one, or a mapping."""
+    given = task.value("application_file") or task.value("template_spec")
+    if isinstance(given, str) and "\n" not in given.strip() and given.strip().endswith((".yaml", ".yml", ".json")):
+        task.reads()
+        given = read_text(given.strip())
+    body = task.mapping(given, "the SparkApplication")
+    if not body:
+        raise ConfsNotKnown("it has neither application_file nor template_spec")
+    spec = task.mapping(task.mapping(body.get("spark", body), "spark").get("spec"), "spec")
+    if not spec:
+        raise ConfsNotKnown("its SparkApplication has no spec")
+    if spec.get("sparkConfigMap"):
+        raise ConfsNotKnown("its SparkApplication has a sparkConfigMap, which only the cluster has")
+    return task.mapping(spec.get("sparkConf"), "sparkConf")
+
+
+def _value(value: Any) -> Any:
+    """A value, of a text as JSON, YAML or Python write one. Raises ConfsNotKnown."""
+    if not isinstance(value, str):
+        return value
+    with suppress(ValueError):
+        return parse_yaml(value)
+    with suppress(ValueError, SyntaxError):
+        return ast.literal_eval(value.strip())
+    raise ConfsNotKnown("a text in it is neither JSON nor YAML")
+
+
+#: How the confs of an operator are read, by its class; the nearest one of its bases counts.
+READERS: Mapping[str, Reader] = {
+    "SparkSubmitOperator": _submitted,
+    "PySparkOperator": _of_session,
+    "_PySparkDecoratedOperator": _of_session,
+    "DatabricksSubmitRunOperator": _databricks,
+    "DatabricksCreateJobsOperator": _databricks,
+    "DatabricksRunNowOperator": _job_of_databricks,
+    "DatabricksTaskBaseOperator": _databricks_task,
+    "SparkKubernetesOperator": _spark_application,
+    "EmrAddStepsOperator": _emr_steps,
+    "EmrServerlessStartJobOperator": _emr_job("sparkSubmit"),
+    "EmrContainerOperator": _emr_job("sparkSubmitJobDriver"),
+    "LivyOperator": _livy,
+    "DataprocSubmitJobOperator": _dataproc_job,
+    "DataprocCreateBatchOperator": _dataproc_batch,
+    "GlueJobOperator": _glue,
+}
