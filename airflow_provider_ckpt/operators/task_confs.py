@@ -19,6 +19,7 @@ from airflow.providers.common.compat.sdk import BaseHook
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.hooks.extra import extra_of
 from airflow_provider_ckpt.query.deploy import parse_conf_file
+from airflow_provider_ckpt.query.spark_submit import confs_of_words
 from airflow_provider_ckpt.query.spark_version import conf_text
 from airflow_provider_ckpt.query.yaml_text import parse_yaml
 from airflow_provider_ckpt.storage.store import Store
@@ -28,8 +29,6 @@ SUPPORTED = (
     "Spark's operator for Kubernetes"
 )
 _INSTEAD = "for other tasks give confs or conf_file."
-#: Options of spark-submit without a value.
-_FLAGS = frozenset({"--verbose", "-v", "--supervise", "--help", "-h", "--usage-error", "--version"})
 #: Tasks of Databricks that run an application on a cluster.
 _ON_CLUSTERS = ("spark_jar_task", "notebook_task", "spark_python_task", "spark_submit_task", "python_wheel_task")
 
@@ -143,7 +142,7 @@ def require_known(task: Any, dag: Any = None) -> None:
 
     Args:
         task: The operator, the result of a ``@task`` call, or the id of a task.
-        dag: The DAG, in which an id is looked up; a task that comes later is judged when the gate runs.
+        dag: The DAG, in which an id is searched; a task that comes later is judged when the gate runs.
 
     Raises:
         ValueError: With one sentence about what to give instead.
@@ -216,25 +215,12 @@ def _of_session(task: _Task) -> Confs:
 # --- command lines of spark-submit ------------------------------------------------------------------------------------
 
 
-def confs_of_words(words: Iterable[str]) -> dict[str, str]:
-    """The confs of the arguments of ``spark-submit``, up to the application. Raises ConfsNotKnown."""
-    confs: dict[str, str] = {}
-    left = iter(words)
-    for word in left:
-        if word in _FLAGS:
-            continue
-        if not word.startswith("-"):
-            break
-        option, equals, value = word.partition("=") if word.startswith("--") else (word, "", "")
-        value = value if equals else next(left, "")
-        if option == "--properties-file":
-            raise ConfsNotKnown("--properties-file is a file that only the cluster has")
-        if option in ("--conf", "-c"):
-            key, equals, said = value.partition("=")
-            if not equals:
-                raise ConfsNotKnown(f"--conf {value[:60]} is not KEY=VALUE")
-            confs[key.strip()] = said
-    return confs
+def _of_words(words: Iterable[str]) -> Confs:
+    """The confs of the arguments of ``spark-submit``. Raises ConfsNotKnown."""
+    try:
+        return confs_of_words(words)
+    except ValueError as error:
+        raise ConfsNotKnown(str(error)) from None
 
 
 def _one(found: Sequence[Confs], what: str) -> Confs:
@@ -271,7 +257,7 @@ def _databricks(task: _Task) -> Confs:
 
 def _of_databricks(task: _Task, item: Mapping[str, Any], clusters: Mapping[Any, Any]) -> Confs:
     submit = task.mapping(item.get("spark_submit_task"), "spark_submit_task")
-    of_submit = confs_of_words(task.words(submit.get("parameters"), "spark_submit_task.parameters")) if submit else {}
+    of_submit = _of_words(task.words(submit.get("parameters"), "spark_submit_task.parameters")) if submit else {}
     cluster = clusters.get(item.get("job_cluster_key")) if item.get("new_cluster") is None else item["new_cluster"]
     if cluster is None:
         if item.get("existing_cluster_id"):
@@ -306,7 +292,7 @@ def _emr_steps(task: _Task) -> Confs:
         jar = task.mapping(task.mapping(step, "a step").get("HadoopJarStep"), "HadoopJarStep")
         words = task.words(jar.get("Args") or [], "Args")
         if words and posixpath.basename(words[0]) == "spark-submit":
-            found.append(confs_of_words(words[1:]))
+            found.append(_of_words(words[1:]))
     return _one(found, "step that begins with spark-submit")
 
 
@@ -322,7 +308,7 @@ def _emr_job(*drivers: str) -> Reader:
         overrides = task.mapping(task.value("configuration_overrides"), "configuration_overrides")
         listed = task.items(overrides.get("applicationConfiguration"), "applicationConfiguration")
         defaults = [dict(_properties(task, item)) for item in listed]
-        return {**{key: value for item in defaults for key, value in item.items()}, **confs_of_words(words)}
+        return {**{key: value for item in defaults for key, value in item.items()}, **_of_words(words)}
 
     return read
 
@@ -346,7 +332,7 @@ def _glue(task: _Task) -> Confs:
 
 def _of_glue(task: _Task, value: Any) -> Confs:
     """Glue has one ``--conf`` with ``KEY=VALUE --conf KEY=VALUE`` in it."""
-    return confs_of_words(["--conf", *task.words(value, "--conf")] if value else [])
+    return _of_words(["--conf", *task.words(value, "--conf")] if value else [])
 
 
 # --- Livy, Dataproc, Kubernetes ---------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from airflow.sdk import DAG, BaseOperator, task
 
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.operators.checkpoint import CheckpointGateOperator
-from airflow_provider_ckpt.operators.task_confs import READERS, ConfsNotKnown, confs_of, confs_of_words, require_known
+from airflow_provider_ckpt.operators.task_confs import READERS, confs_of, require_known
 from tests.operators.submitting import FIELDS, operator
 
 A, B = "spark.sql.shuffle.partitions", "spark.sql.streaming.noDataMicroBatches.enabled"
@@ -271,27 +271,6 @@ def test_other_tasks_and_mapped_ones_are_refused_while_the_dag_is_parsed(dag):
             CheckpointGateOperator(task_id=f"gate{number}", checkpoint="/ck", spark_task=given)
         assert "give the gate confs= or conf_file= instead" in str(error.value)
     CheckpointGateOperator(task_id="gate", checkpoint="/ck", spark_task="later")  # judged when the gate runs
-
-
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        (["--conf", "a=1", "-c", "b=2", "--conf=c=3", "x.py"], {"a": "1", "b": "2", "c": "3"}),
-        (["--master", "yarn", "--verbose", "--conf", "a=b=c", "x.py", "--conf", "own=1"], {"a": "b=c"}),
-        (["--supervise", "--conf", "a=", "x.jar"], {"a": ""}),
-        (["x.py", "--conf", "own=1"], {}),
-        (["--conf", "a=1", "--conf", "a=2"], {"a": "2"}),
-        ([], {}),
-    ],
-)
-def test_words_of_spark_submit(words, expected):
-    assert confs_of_words(words) == expected
-
-
-@pytest.mark.parametrize("words", [["--conf"], ["--conf", "a"], ["--properties-file", "x"], ["--properties-file=x"]])
-def test_words_that_are_not_known(words):
-    with pytest.raises(ConfsNotKnown):
-        confs_of_words(words)
 
 
 def test_each_reader_has_its_fields():
