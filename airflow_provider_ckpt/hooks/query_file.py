@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -49,11 +48,12 @@ def queries(place: str | None = None) -> list[Query]:
         return list(read_file(place).queries.values())
 
 
-def read_file(place: str | None = None) -> QueryFile:
+def read_file(place: str | None = None, opened: Callable[[str, str | None], Store] | None = None) -> QueryFile:
     """The query file, read once by a process, and again when it has changed.
 
     Args:
         place: The file: a path or a URL, with ``conn=ID`` behind it; by default the option ``file`` of ``[ckpt]``.
+        opened: Opens a location with a connection; by default as a task does.
 
     Raises:
         CheckpointError: No file is known, or it is no query file; the message names the file, the line and the key.
@@ -69,7 +69,11 @@ def read_file(place: str | None = None) -> QueryFile:
         )
     location, conn_id = with_connection(text)
     location = _absolute(location)
-    opener = partial(_opened, conn_id)
+    open_with = opened or _opened
+
+    def opener(directory: str) -> Store:
+        return open_with(directory, conn_id)
+
     seen = _identity(location, opener)
     kept = _READ.get((location, conn_id))
     if kept is not None and seen is not None and kept[0] == seen:
@@ -84,7 +88,7 @@ def read_file(place: str | None = None) -> QueryFile:
     return file
 
 
-def _opened(conn_id: str | None, location: str) -> Store:
+def _opened(location: str, conn_id: str | None) -> Store:
     try:
         return CheckpointHook(conn_id).store(location)
     except CheckpointError as error:

@@ -83,9 +83,14 @@ def make_preview(kind: Kind, location: str, asked: Asked, settings: Settings) ->
     return Preview(plan, {**conf, "expected_plan": expectation_of(plan)})
 
 
+def readable(settings: Settings) -> Roots:
+    """Every root below which a preview may read: a sink, a backup, a table."""
+    return Roots((*settings.roots, *settings.backup_roots, *settings.data_roots))
+
+
 def opening(settings: Settings) -> OpenStore:
-    """Opens what is below any of the configured roots: a sink, a backup, a table."""
-    every = Roots((*settings.roots, *settings.backup_roots, *settings.data_roots))
+    """Opens what is below any of the configured roots."""
+    every = readable(settings)
 
     def open_store(location: str) -> Store:
         try:

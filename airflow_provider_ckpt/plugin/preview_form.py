@@ -11,6 +11,10 @@ from airflow_provider_ckpt.change.option import fields_of
 from airflow_provider_ckpt.changes.reset.make import ResetRequest
 from airflow_provider_ckpt.changes.rollback.make import RollbackRequest
 from airflow_provider_ckpt.errors import PlanError
+from airflow_provider_ckpt.query.declared import DECLARED
+from airflow_provider_ckpt.query.query_file import Query
+from airflow_provider_ckpt.query.source import known_types
+from airflow_provider_ckpt.storage.roots import Roots
 from airflow_provider_ckpt.untrusted.bounded_json import parse_json
 
 Kind = Literal["rollback", "reset"]
@@ -77,6 +81,22 @@ def read_form(kind: Kind, typed: Mapping[str, str]) -> dict[str, Any]:
             if wanted := fields_of(REQUESTS[kind])[field.name].opt.outside(value):
                 raise _wrong(field, text, wanted)
     return {name: value for name, value in found.items() if value is not None}
+
+
+def declared_form(kind: Kind, query: Query, readable: Roots) -> dict[str, str]:
+    """What the query file declares of a query, as it is typed into the fields: what an operator would take of it.
+
+    Args:
+        kind: Kind of the change.
+        query: The query.
+        readable: Roots below which backups are searched; a root of others stays empty, for few changes need one.
+    """
+    said = {name: DECLARED[name].of(query) for name in (field.name for field in FIELDS[kind]) if name in DECLARED}
+    if "sources" in said:
+        said["sources"] = ",".join(f"{key}={kind}" for key, kind in known_types(query.deploy.by_id).items())
+    if not readable.hold(str(said.get("backup_root"))):
+        said.pop("backup_root", None)
+    return {name: value for name, value in said.items() if isinstance(value, str)}
 
 
 def has_goal(kind: Kind, asked: Mapping[str, Any]) -> bool:

@@ -16,6 +16,7 @@ from airflow.utils.session import create_session
 from sqlalchemy import and_, select
 
 from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook
+from airflow_provider_ckpt.query.query_file import QueryFile
 
 #: So many task instances of a run are asked for their fields.
 MOST_TASKS = 1_000
@@ -54,7 +55,9 @@ class RunTasks:
     tasks: tuple[TaskCheckpoint, ...]
 
 
-def read_tasks(dag_id: str, run_id: str | None, task_id: str | None, map_index: int | None) -> RunTasks | None:
+def read_tasks(
+    dag_id: str, run_id: str | None, task_id: str | None, map_index: int | None, file: QueryFile | None = None
+) -> RunTasks | None:
     """The task instances of a run, or of the newest run that has some; None when there are none.
 
     Args:
@@ -62,6 +65,7 @@ def read_tasks(dag_id: str, run_id: str | None, task_id: str | None, map_index: 
         run_id: The run; None for the newest.
         task_id: The task; None for all.
         map_index: Map index of a mapped task; None for all.
+        file: The query file, by whose names tasks may know their queries.
     """
     wanted = [TaskInstance.dag_id == dag_id]
     wanted += [] if task_id is None else [TaskInstance.task_id == task_id]
@@ -80,13 +84,15 @@ def read_tasks(dag_id: str, run_id: str | None, task_id: str | None, map_index: 
             .order_by(TaskInstance.task_id, TaskInstance.map_index)
             .limit(MOST_TASKS)
         ).all()
-    return RunTasks(run_id, tuple(_task(*row) for row in found)) if run_id is not None and found else None
+    return RunTasks(run_id, tuple(_task(*row, file=file) for row in found)) if run_id is not None and found else None
 
 
 _KEY = ("dag_id", "run_id", "task_id", "map_index")
 
 
-def _task(task_id: str, map_index: int, state: Any, given: Mapping[str, Any] | None) -> TaskCheckpoint:
+def _task(
+    task_id: str, map_index: int, state: Any, given: Mapping[str, Any] | None, *, file: QueryFile | None
+) -> TaskCheckpoint:
     name = (task_id, map_index, None if state is None else str(state))
     if given is None:
         return TaskCheckpoint(
@@ -95,6 +101,8 @@ def _task(task_id: str, map_index: int, state: Any, given: Mapping[str, Any] | N
             "were removed as those of an old run.",
         )
     location, conn_id = given.get(_LOCATION), given.get(_CONNECTION)
+    if location in (None, "", "None") and isinstance(query := given.get("query"), str) and query not in ("", "None"):
+        return _named(name, query, given.get("query_file"), file)
     if not isinstance(location, str) or not location:
         return TaskCheckpoint(*name)
     try:
@@ -105,3 +113,13 @@ def _task(task_id: str, map_index: int, state: Any, given: Mapping[str, Any] | N
             problem=f"The connection {conn_id} of this task cannot be read here, so it is not "
             "known which location it means.",
         )
+
+
+def _named(name: tuple[str, int, str | None], query: str, own_file: Any, file: QueryFile | None) -> TaskCheckpoint:
+    """A task that was given the name of a query; no other file is opened here than that of the configuration."""
+    if own_file not in (None, "", "None"):
+        return TaskCheckpoint(*name, problem=f"The query {query} of this task is one of a file that is not read here.")
+    known = None if file is None else file.queries.get(query)
+    if known is None:
+        return TaskCheckpoint(*name, problem=f"The query file has no query {query}, or cannot be read here.")
+    return TaskCheckpoint(*name, known.checkpoint)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
 from airflow_provider_ckpt.checkpoint.own_files import UNDO_DIRECTORY
 from airflow_provider_ckpt.errors import CheckpointError, StoreError
@@ -31,20 +32,20 @@ def open_root(root: Root) -> Store:
     return _open(root, normalised(root.url), Roots((root,)))
 
 
-def open_connected(location: str, conn_id: str | None) -> Store:
+def open_connected(location: str, conn_id: str | None, options: Mapping[str, Any] | None = None) -> Store:
     """The store of a location that an administrator has configured.
 
     Raises StoreError when its connection cannot open it.
     """
     with connected(conn_id, location):
-        return without_patience(CheckpointHook(conn_id).store(location))
+        return without_patience(CheckpointHook(conn_id, options).store(location))
 
 
 def _open(root: Root, normal: str, roots: Roots) -> Store:
     """Who writes checkpoints may make links, so of a disk nothing outside of the roots is read."""
     if normal.startswith("/"):
         return hold(Store.open(normal), roots.limits(UNDO_DIRECTORY))
-    return open_connected(normal, root.conn_id)
+    return open_connected(normal, root.conn_id, root.options)
 
 
 @contextmanager

@@ -38,13 +38,13 @@ def show_task(request: Request, dag_id: Id, task_id: Id, run_id: str | None = No
     number = int(map_index) if map_index.isascii() and map_index.isdecimal() and len(map_index) < 10 else None
     if run_id is not None and number is None:
         number = -1
-    return _shown(request, dag_id, read_tasks(dag_id, run_id, task_id, number))
+    return _shown(request, dag_id, read_tasks(dag_id, run_id, task_id, number, read_settings().queries))
 
 
 @router.get("/run")
 def show_run(request: Request, dag_id: Id, run_id: Id) -> Response:
     """The checkpoints of all tasks of a run."""
-    return _shown(request, dag_id, read_tasks(dag_id, run_id, None, None))
+    return _shown(request, dag_id, read_tasks(dag_id, run_id, None, None, read_settings().queries))
 
 
 def _shown(request: Request, dag_id: str, found: RunTasks | None) -> Response:

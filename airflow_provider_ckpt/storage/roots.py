@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 from urllib.parse import unquote
 
 from airflow_provider_ckpt.storage.local import SCHEMES, local_path
@@ -30,10 +31,12 @@ class Root:
     Args:
         url: As it is configured, without a slash at its end.
         conn_id: Connection of type ``checkpoint`` that opens what is below it; None for none.
+        options: Options of the fsspec driver.
     """
 
     url: str
     conn_id: str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
     def holds(self, location: str) -> bool:
         """True if a location from :func:`normalised` is this root or below it, with links on a disk followed."""
@@ -51,6 +54,15 @@ class Roots:
 
     def __iter__(self) -> Iterator[Root]:
         return iter(self.all)
+
+    def with_more(self, roots: Iterable[Root]) -> Roots:
+        """These roots, and of others those that are in none of these; what is no absolute location is left out."""
+        more = []
+        for root in roots:
+            with suppress(ValueError):
+                normalised(root.url)
+                more += [] if self.hold(root.url) else [root]
+        return Roots((*self.all, *more))
 
     def limits(self, records: str) -> tuple[str, ...]:
         """The directories of this machine that may be read.

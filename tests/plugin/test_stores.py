@@ -64,7 +64,7 @@ def test_a_root_is_opened_with_its_connection(monkeypatch):
     opened = []
 
     class Hook:
-        def __init__(self, conn_id):
+        def __init__(self, conn_id, options):
             self.conn_id = conn_id
 
         def store(self, location):

@@ -1,0 +1,116 @@
+"""The pages by the names of queries, and what the query file declares on them."""
+
+from __future__ import annotations
+
+import json
+import re
+from html import unescape
+
+import pytest
+
+from airflow_provider_ckpt.errors import CheckpointError
+from airflow_provider_ckpt.plugin.preview_form import declared_form
+from airflow_provider_ckpt.plugin.read_task import read_tasks
+from airflow_provider_ckpt.plugin.settings import read_settings
+from airflow_provider_ckpt.storage.roots import NO_ROOTS, OutsideRootsError, parse_roots
+from tests.plugin.kafka_checkpoints import write_checkpoint
+from tests.plugin.pages import asking, text_of
+from tests.plugin.runs import add_run
+
+
+@pytest.fixture
+def file(tmp_path, configure):
+    """A query file, whose checkpoint is below no configured root; and another one that nothing names."""
+    configure(roots=str(tmp_path / "lake"), file=str(tmp_path / "ckpt.yaml"), rollback_dag="checkpoint_rollback")
+    write_checkpoint(tmp_path / "own/orders", 6)
+    write_checkpoint(tmp_path / "own/orders-secret", 6)
+    path = tmp_path / "ckpt.yaml"
+    path.write_text(
+        "format_version: 1\nqueries:\n  orders:\n    checkpoint: own/orders\n    sources: ['kafka:b:9092/orders']\n"
+        "    sink: kafka\n    trigger: processingTime\n    backups: backups\n"
+    )
+    return path
+
+
+def page(name: str, role: str | None = "viewer", **more):
+    return asking(role).get(f"/ckpt/{name}", params=more)
+
+
+@pytest.mark.parametrize("at", ["query", "at"])
+def test_a_name_and_its_location_are_one_page(file, at):
+    told = {"query": "orders"} if at == "query" else {"at": str(file.parent / "own/orders")}
+    answer = page("checkpoint", **told)
+    assert answer.status_code == 200
+    text = text_of(answer.text)
+    assert f"orders {file.parent}/own/orders" in text
+    assert "Source 0 : kafka" in text.replace(": kafka", " : kafka").replace("  ", " ")
+
+
+def test_nothing_else_is_opened(file):
+    for outside in ("own", "own/orders-secret", "ckpt.yaml", "backups"):
+        assert page("checkpoint", at=str(file.parent / outside)).status_code == 404
+    assert page("checkpoint", query="totals").status_code == 404
+    assert page("checkpoint", None, query="orders").status_code == 401
+    assert page("preview", None, query="orders").status_code == 401
+
+
+def test_a_location_or_a_name_and_not_both(file):
+    for told in ({}, {"query": "orders", "at": str(file.parent / "own/orders")}):
+        assert page("checkpoint", **told).status_code == page("preview", **told).status_code == 422
+
+
+def test_a_preview_is_filled_and_leads_to_the_run_that_the_task_makes(file):
+    shown = page("preview", "op", query="orders", to_batch="3").text
+    conf = json.loads(unescape(re.search(r'data-conf="([^"]*)"', shown)[1]))
+    assert (conf["sink"], conf["trigger"], conf["sources"]) == ("kafka", "processingTime", {"0": "kafka"})
+    assert conf["checkpoint"] == str(file.parent / "own/orders")
+    assert f"declared in {file}" in text_of(shown) and "Effect on kafka duplicated" in text_of(shown)
+
+
+def test_what_is_typed_wins(file):
+    shown = page("preview", "op", query="orders", to_batch="3", sink="foreachBatch").text
+    assert 'name="sink" value="foreachBatch"' in shown and 'name="trigger" value="processingTime"' in shown
+
+
+def test_a_form_of_a_reset_has_the_only_source(file):
+    query = read_settings().queries.queries["orders"]
+    assert declared_form("reset", query, NO_ROOTS)["source"] == "0=kafka:b:9092/orders"
+
+
+def test_backups_that_the_pages_may_not_read_are_not_searched(file):
+    query = read_settings().queries.queries["orders"]
+    assert "backup_root" not in declared_form("rollback", query, NO_ROOTS)
+    readable = parse_roots(str(file.parent))
+    assert declared_form("rollback", query, readable)["backup_root"] == str(file.parent / "backups")
+
+
+def test_a_configured_root_keeps_its_connection(file, configure):
+    configure(roots=f"{file.parent} conn=lake")
+    root, _ = read_settings().roots.root_of(str(file.parent / "own/orders"))
+    assert root.conn_id == "lake"
+
+
+def test_a_broken_file_is_told_and_the_other_pages_stay(file):
+    place = write_checkpoint(file.parent / "lake/totals", 3)
+    file.write_text("format_version: 1\nqueries: {orders: {checkpont: a}}\n")
+    assert "ckpt.yaml line 2, queries.orders.checkpont: it is unknown here" in text_of(page("").text)
+    assert page("checkpoint", at=str(place)).status_code == 200
+    broken = page("checkpoint", query="orders")
+    assert broken.status_code == 500 and "queries.orders.checkpont" in text_of(broken.text)
+    with pytest.raises(CheckpointError, match="checkpont"):
+        read_settings().location_of("orders")
+
+
+def test_without_an_index_the_names_are_there(file):
+    assert 'href="/ckpt/checkpoint?query=orders">orders</a>' in page("").text
+    with pytest.raises(OutsideRootsError):
+        read_settings().location_of("totals")
+
+
+def test_a_task_that_was_given_a_name(file, airflow_tables):
+    given = {"checkpoint": None, "query": "orders", "query_file": None}
+    rows = {"gate": given, "lost": {**given, "query": "totals"}, "own": {**given, "query_file": "/etc/passwd"}}
+    add_run("named", "monday", {(name, -1): fields for name, fields in rows.items()})
+    found = {task.task_id: task for task in read_tasks("named", "monday", None, None, read_settings().queries).tasks}
+    assert found["gate"].location == str(file.parent / "own/orders")
+    assert "no query totals" in found["lost"].problem and "a file that is not read here" in found["own"].problem
