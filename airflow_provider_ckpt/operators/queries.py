@@ -21,7 +21,14 @@ from airflow_provider_ckpt.lineage.page_link import CheckpointsLink
 from airflow_provider_ckpt.lineage.task import CheckpointTask
 from airflow_provider_ckpt.operators.base import texts_of
 from airflow_provider_ckpt.operators.told import MOST_REASONS, MOST_TOLD, reasons_text
-from airflow_provider_ckpt.report.query_tables import alarm_lines, headline, queries_table, running_line, unknown_lines
+from airflow_provider_ckpt.report.query_tables import (
+    alarm_lines,
+    headline,
+    matter_lines,
+    queries_table,
+    running_line,
+    unknown_lines,
+)
 from airflow_provider_ckpt.report.table import LOG_WIDTH, render
 from airflow_provider_ckpt.visible import visible
 
@@ -34,9 +41,9 @@ _FAILING = ("error", "never")
 class CheckpointQueriesOperator(CheckpointTask, BaseOperator):
     """Reads the queries of the query file, and fails when one is past a threshold of the file (``alert``).
 
-    It fails as well for a threshold that cannot be measured, a finding that is an error, a declared source that does
-    not answer, and a checkpoint that cannot be read. A threshold that is passed may hold again: the task is tried again
-    as often as ``retries`` says, so that retries are for how long it has to be passed. For damage it is not.
+    It fails as well for a threshold that cannot be measured, a finding that is an error, a declared source that
+    cannot be asked, and a checkpoint that cannot be read. A threshold that is passed may hold again: the task is tried
+    again as often as ``retries`` says, so that retries are for how long it has to be passed. For damage it is not.
     Returns how many queries there are, and the first twenty that something is the matter with.
 
     :param query: Names of queries, of flows, or of pipelines in the query file: a list or one text; by default all.
@@ -144,7 +151,7 @@ class CheckpointQueriesOperator(CheckpointTask, BaseOperator):
         table, left_out = queries_table(rows, LOG_WIDTH)
         running = running_line(rows)
         lines = [
-            *(line for row in rows for line in alarm_lines(row)),
+            *matter_lines(rows),
             *unknown_lines(rows),
             *([running] if running else []),
             *([f"There is no room for {', '.join(left_out)}."] if left_out else []),
@@ -161,7 +168,7 @@ def _reasons(row: QueryRow) -> list[str]:
     """What is the matter with a query, a sentence each."""
     said = list(alarm_lines(row))
     if not said and row.checkpoint is not None and row.checkpoint.lag_error is not None:
-        said.append(f"{row.name}: a source does not answer: {row.checkpoint.lag_error.rstrip('.')}.")
+        said.append(f"{row.name}: a source cannot be asked: {row.checkpoint.lag_error.rstrip('.')}.")
     return [visible(text) for text in said]
 
 

@@ -153,12 +153,13 @@ def headline(rows: Sequence[QueryRow]) -> str:
     """The first line: how many there are, and what is the matter."""
     passed = sum(any(threshold.passed for threshold in row.thresholds) for row in rows)
     unknown = sum(row.failure is None and any(item.measured is None for item in row.thresholds) for row in rows)
+    silent = sum(bool(row.checkpoint and row.checkpoint.lag_error) for row in rows)
     counts = (
         (sum(row.failure is not None for row in rows), "not readable"),
         (passed, "past a threshold"),
         (unknown, "with a threshold of which nobody knows whether it holds"),
         (sum(_has_error(row) for row in rows), "with an error"),
-        (sum(bool(row.checkpoint and row.checkpoint.lag_error) for row in rows), "with a source that did not answer"),
+        (silent, "with a source that could not be asked"),
     )
     told = [f"{count:,} {what}" for count, what in counts if count]
     plural = "query" if len(rows) == 1 else "queries"
@@ -167,6 +168,19 @@ def headline(rows: Sequence[QueryRow]) -> str:
 
 def _has_error(row: QueryRow) -> bool:
     return row.checkpoint is not None and any(finding.severity == "error" for finding in row.checkpoint.findings)
+
+
+def matter_lines(rows: Sequence[QueryRow]) -> list[str]:
+    """What is the matter with some queries; of many that cannot be read for one reason there is one line."""
+    alike: dict[str, list[str]] = {}
+    for row in rows:
+        if row.failure is not None:
+            alike.setdefault(row.failure.message, []).append(row.name)
+    lines = [f"{_some(names)}: {why.rstrip('.')}." for why, names in alike.items() if len(names) > MOST_NAMED]
+    for row in rows:
+        if row.failure is None or len(alike[row.failure.message]) <= MOST_NAMED:
+            lines += alarm_lines(row)
+    return lines
 
 
 def alarm_lines(row: QueryRow) -> Iterator[str]:

@@ -63,7 +63,7 @@ def test_never_returns_what_is_the_matter_bounded(declared):
     assert list(problems(result, QueriesResultDocument)) == []
     assert result["queries"] == 26 and len(result["failing"]) == 20 and result["failing_left_out"] == 6
     (told,) = read(fail_on="never", query=["a"])["failing"]
-    assert told["name"] == "a" and told["reasons"][0].startswith("a: a source does not answer: ")
+    assert told["name"] == "a" and told["reasons"][0].startswith("a: a source cannot be asked: ")
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from airflow_provider_ckpt.report.query_tables import (
     alarm_lines,
     codes_line,
     headline,
+    matter_lines,
     queries_table,
     running_line,
     unknown_lines,
@@ -109,6 +110,12 @@ def test_queries_with_the_same_gap_have_one_line():
     assert "source 1 is not known: it was not declared" in unknown_lines([FULL])[0]
     odd = QueryRow("a", "c", checkpoint=FleetRow("c", sources=()), backup_unknown="b.", change_unknown="d.")
     assert unknown_lines([odd]) == ["a: its newest backup is not known: b.", "a: its newest change is not known: d."]
+
+
+def test_many_that_cannot_be_read_for_one_reason_have_one_line():
+    down = [QueryRow(f"q{at}", f"s3://a/{at}", failure=CheckpointNotFoundError("it is away")) for at in range(9)]
+    assert matter_lines([*down, FULL]) == ["q0, q1, q2 and 6 more: it is away.", *alarm_lines(FULL)]
+    assert matter_lines(down[:3]) == [f"q{at}: it is away." for at in range(3)]
 
 
 def test_what_a_threshold_says_is_not_said_again():

@@ -67,7 +67,8 @@ def queries(
     of the watermark, the worst finding, the newest backup and the newest change. What nobody can tell is `?`, with the
     reason below the table. The thresholds of the file (alert: behind, delay, age, rows) are compared with what was
     measured; one that cannot be measured is not known, which is no pass.
-    Exit code 1 when a threshold is passed or not known, when a finding is an error, or when a source does not answer;
+    Exit code 1 when a threshold is passed or not known, when a finding is an error, or when a declared source
+    cannot be asked;
     3 when a checkpoint is not there or cannot be read, 5 when its storage does not answer.
     """
     shown_as = format_of(document, as_json=as_json)

@@ -14,9 +14,9 @@ from airflow_provider_ckpt.fleet.queries.row import QueryRow
 from airflow_provider_ckpt.report.openmetrics import query_metrics
 from airflow_provider_ckpt.report.query_tables import (
     MARK,
-    alarm_lines,
     codes_line,
     headline,
+    matter_lines,
     queries_table,
     running_line,
     unknown_lines,
@@ -60,9 +60,8 @@ def print_for_people(rows: Sequence[QueryRow], most_rows: int | None = None) -> 
     print_tables([table])
     if most_rows is not None and len(ordered) > most_rows:
         say(f"{len(ordered) - most_rows:,} more queries are not shown.")
-    for row in ordered:
-        for line in alarm_lines(row):
-            say(line, colour="red")
+    for line in matter_lines(ordered):
+        say(line, colour="red")
     if any(row.alarms for row in ordered):
         say(f"{MARK} marks what is past its threshold, or not known.")
     for text in (*unknown_lines(ordered), running_line(ordered), codes_line(ordered)):

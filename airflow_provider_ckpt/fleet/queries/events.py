@@ -70,7 +70,7 @@ def _findings(row: QueryRow | None) -> dict[tuple[str, str], Finding]:
 def _of_sources(before: QueryRow | None, row: QueryRow) -> Iterator[str]:
     error = row.checkpoint.lag_error if row.checkpoint else None
     was = before.checkpoint.lag_error if before is not None and before.checkpoint is not None else None
-    if error is not None and was is None:
-        yield f"a source does not answer: {error}"
+    if error is not None and was is None and error not in {threshold.why for threshold in row.thresholds}:
+        yield f"a source cannot be asked: {error}"
     elif error is None and was is not None:
-        yield "all sources answer again"
+        yield "all sources can be asked again"

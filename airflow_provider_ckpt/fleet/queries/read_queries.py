@@ -25,6 +25,7 @@ from airflow_provider_ckpt.fleet.queries.ask_in_time import Late, in_time
 from airflow_provider_ckpt.fleet.queries.ask_sources import SourcesAnswer, ask_sources
 from airflow_provider_ckpt.fleet.queries.read_flows import WantedQueries
 from airflow_provider_ckpt.fleet.queries.row import NewestBackup, NewestChange, QueryRow
+from airflow_provider_ckpt.fleet.queries.silence import Silence
 from airflow_provider_ckpt.fleet.queries.thresholds import Measures, behind_of, judge_thresholds
 from airflow_provider_ckpt.query.query_file import Query
 from airflow_provider_ckpt.sources.kafka.ask_brokers import Brokers
@@ -104,6 +105,7 @@ class QueryReader:
         self._configs = declared_configs(wanted.file.queries.values()) if configs is None else configs
         self._threads, self._timeout_s = threads, timeout_s
         self._brokers = Brokers(self._config, configs=self._configs)
+        self._silence, self._late = Silence(), dict[str, str]()
         self._seen: dict[str, _Seen] = {}
         self._backups: dict[str, NewestBackup] = {}
 
@@ -115,39 +117,57 @@ class QueryReader:
     def read(self) -> Iterator[QueryRow]:
         """A row for each query, in the order of the file, and for each pipeline that cannot be read."""
         self._brokers = Brokers(self._config, self._brokers.connections, self._configs)
+        self._silence, self._late = Silence(), {}
         queries = iter(self._queries)
         while some := list(islice(queries, TOGETHER)):
             yield from self._read_together(some)
         yield from self._failures
 
     def _read_together(self, queries: Sequence[Query]) -> Iterator[QueryRow]:
-        seen = dict(zip((query.name for query in queries), self._answers(self._see, queries), strict=True))
+        seen = dict(zip((query.name for query in queries), self._answers(self._see, queries, _checkpoint), strict=True))
         there = [(query, found) for query in queries if isinstance(found := seen[query.name], _Seen)]
         questions = {query.name: _question(query) for query, _ in there}
-        late = self._ask_brokers([(found.view, questions[query.name].lag) for query, found in there])
+        self._ask_brokers([(found.view, questions[query.name].lag) for query, found in there])
         asked = now_ms()
-        sources = self._answers(lambda item: self._ask(item[1], questions[item[0].name], late, asked), there)
-        backups = self._answers(lambda item: self._newest_backup(*item), there)
-        changes = self._answers(lambda item: self._newest_change(*item), there)
+        sources = self._answers(lambda item: self._ask(item[1], questions[item[0].name], asked), there)
+        backups = self._answers(lambda item: self._newest_backup(*item), there, lambda item: item[0].backups)
+        changes = self._answers(lambda item: self._newest_change(*item), there, lambda item: item[0].undo)
         answers = map(_Answers, sources, backups, changes)
         told = {query.name: self._row(query, found, of) for (query, found), of in zip(there, answers, strict=True)}
         for query in queries:
             found = seen[query.name]
             yield told[query.name] if isinstance(found, _Seen) else self._not_read(query, found)
 
-    def _answers(self, function: Callable[[Any], Result], items: Iterable[Any]) -> list[Result | CheckpointError]:
-        """Results in order; of one that fails its error, of one that does not answer in time an error that says so."""
+    def _answers(
+        self,
+        function: Callable[[Any], Result],
+        items: Iterable[Any],
+        location_of: Callable[[Any], str | None] = lambda _: None,
+    ) -> list[Result | CheckpointError]:
+        """Results in order; of one that fails its error, of one that does not answer in time an error that says so.
+
+        Args:
+            function: What is asked of each item.
+            items: The items.
+            location_of: The location that it is asked at, where one that is silent need not be asked again and again.
+        """
+
+        def ask(item: Any) -> Result:
+            with self._silence.asking(location_of(item)):
+                return function(item)
+
         found: list[Result | CheckpointError] = []
-        calls = [partial(function, item) for item in items]
-        for answer in in_time(calls, threads=self._threads, timeout_s=self._timeout_s):
+        items = list(items)
+        answers = in_time([partial(ask, item) for item in items], threads=self._threads, timeout_s=self._timeout_s)
+        for item, answer in zip(items, answers, strict=True):
             try:
                 found.append(answer())
             except CheckpointError as error:
                 found.append(error)
             except Late:
-                found.append(
-                    StoreUnavailableError(f"there was no answer within {duration_text(self._timeout_s * 1000)}")
-                )
+                self._silence.was_in_vain(location_of(item))
+                within = duration_text(self._timeout_s * 1000)
+                found.append(StoreUnavailableError(f"there was no answer within {within}"))
         return found
 
     # --- the checkpoint ---------------------------------------------------------------------------------------------
@@ -200,32 +220,28 @@ class QueryReader:
 
     # --- its sources ------------------------------------------------------------------------------------------------
 
-    def _ask_brokers(self, asked: Sequence[tuple[CheckpointView, LagQuestion]]) -> dict[str, str]:
-        """Ask each cluster for all queries together. Returns why some did not answer in time, by their servers."""
+    def _ask_brokers(self, asked: Sequence[tuple[CheckpointView, LagQuestion]]) -> None:
+        """Ask each cluster for all queries together, and remember why some did not answer in time."""
         at_ms = now_ms()
-        servers = sorted(
-            {source.location for _, lag in asked for source in lag.sources.values() if source.type == "kafka"}
-        )
+        found = {source.location for _, lag in asked for source in lag.sources.values() if source.type == "kafka"}
+        servers = sorted(found - self._late.keys())
 
         def ask(of: str) -> None:
             only = [(view, _of_servers(lag, of)) for view, lag in asked]
             read_ahead([(view, lag) for view, lag in only if lag.sources], self._brokers, at_ms)
 
-        answers = self._answers(ask, servers)
-        return {
-            of: f"kafka:{of} did not answer: {answer.message}"
-            for of, answer in zip(servers, answers, strict=True)
-            if isinstance(answer, CheckpointError)
-        }
+        for of, answer in zip(servers, self._answers(ask, servers), strict=True):
+            if isinstance(answer, CheckpointError):
+                self._late[of] = f"kafka:{of} did not answer: {answer.message}"
 
-    def _ask(self, seen: _Seen, question: _Question, late: Mapping[str, str], at_ms: int) -> SourcesAnswer | None:
+    def _ask(self, seen: _Seen, question: _Question, at_ms: int) -> SourcesAnswer | None:
         """The answer of the sources; None when none is declared."""
         if question.error is not None:
             raise CheckpointError(question.error)
         if not question.lag.sources:
             return None
         access = Access(self._open, seen.store, self._config)
-        return ask_sources(seen.view, question.lag, access, at_ms, self._brokers, late)
+        return ask_sources(seen.view, question.lag, access, at_ms, self._brokers, self._late)
 
     # --- its backups and changes ------------------------------------------------------------------------------------
 
@@ -259,6 +275,10 @@ class QueryReader:
         at_ms = record.begun_at_ms or record.plan.planned_at_ms
         age_ms = max(0, now_ms() - at_ms)
         return NewestChange(record.plan.plan_id, record.plan.kind, record.state, record.by, at_ms, age_ms)
+
+
+def _checkpoint(query: Query) -> str:
+    return query.checkpoint
 
 
 @patiently
