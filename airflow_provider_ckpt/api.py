@@ -72,9 +72,9 @@ from airflow_provider_ckpt.fleet.find import DEPTH, Found, find_checkpoints
 from airflow_provider_ckpt.fleet.find_undoable import find_undoable
 from airflow_provider_ckpt.fleet.judge import judge_checkpoints
 from airflow_provider_ckpt.fleet.read_bookmarks import match_queries, read_bookmarks
-from airflow_provider_ckpt.fleet.read_query_file import read_query_file
+from airflow_provider_ckpt.fleet.read_query_file import read_deploy, read_query_file
 from airflow_provider_ckpt.fleet.row import FleetRow, row_from_dict
-from airflow_provider_ckpt.query.deploy import DeploySpec, declare, parse_deploy, parse_deploy_file
+from airflow_provider_ckpt.query.deploy import DeploySpec, declare, parse_conf_file
 from airflow_provider_ckpt.query.query_file import Query, QueryFile
 from airflow_provider_ckpt.query.query_schema import query_schema
 from airflow_provider_ckpt.query.sink import Sink as DeclaredSink
@@ -178,9 +178,8 @@ __all__ = [
     "observe",
     "open_sinks",
     "outcomes",
+    "parse_conf_file",
     "parse_decisions",
-    "parse_deploy",
-    "parse_deploy_file",
     "parse_duration_ms",
     "parse_goal",
     "parse_known",
@@ -195,6 +194,7 @@ __all__ = [
     "put_fence",
     "query_schema",
     "read_bookmarks",
+    "read_deploy",
     "read_query_file",
     "reason_of",
     "refusal_text",

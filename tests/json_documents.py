@@ -39,6 +39,7 @@ PRINTED_BY: Mapping[type, str] = {
     positions.LogDocument: "ckpt log",
     positions.DiffDocument: "ckpt diff",
     positions.LagDocument: "ckpt lag",
+    positions.LagsDocument: "ckpt lag of several queries",
     positions.SourcesDocument: "ckpt sources",
     positions.ExportDocument: "ckpt export",
     positions.PublishDocument: "ckpt publish-offsets",

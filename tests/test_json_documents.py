@@ -23,6 +23,7 @@ PRINTED = [
     ("log {}/orders --source 0=file", positions.LogDocument),
     ("diff {}/orders 1 2 --source 0=file", positions.DiffDocument),
     ("lag {}/orders --source 0=rate", positions.LagDocument),
+    ("lag {}/orders {}/nowhere --source 0=rate", positions.LagsDocument),
     ("sources {}/orders", positions.SourcesDocument),
     ("sources {}/orders --as 0=0 --as 1=new", changes.ChangeDocument),
     ("salvage {}/orders --sink kafka", changes.SalvageDocument),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -13,6 +14,7 @@ from airflow_provider_ckpt.checks.findings import worst_first
 from airflow_provider_ckpt.checks.inspect import examine
 from airflow_provider_ckpt.cli.findings_output import Outputs, judge, judging
 from airflow_provider_ckpt.cli.options import command, deeply, directories, opening, shared, with_sources
+from airflow_provider_ckpt.cli.query_names import query_at
 from airflow_provider_ckpt.query.source import Source
 from airflow_provider_ckpt.report.ci import Judged
 from airflow_provider_ckpt.restart.judged import not_checked
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     "ckpt check /data/checkpoints/totals --source 0=file:/lake/orders",
     "ckpt check /data/checkpoints/a /data/checkpoints/b --format junit --output checks.xml",
 )
-@click.argument("locations", shell_complete=directories, nargs=-1, required=True)
+@click.argument("locations", shell_complete=directories, nargs=-1)
 @deeply
 @with_sources(
     "Also compare a source that is a directory or a table with what is there now, such as 0=file:/lake/orders: what "
@@ -45,12 +47,16 @@ def check(
 ) -> None:
     """Check checkpoints for damage and hazards. Each finding has a stable rule code.
 
+    Without a location it checks every query of the query file. Each of several is compared with its own sources.
+
     Exit code 1 when a finding is an error. ckpt explain CODE says what a rule code means.
     """
+    if not locations:
+        raise click.UsageError("give the location of a checkpoint, or declare queries in a ckpt.yaml")
     if sources:
         _require_judged(locations, sources)
 
-    def evaluate(store: Store) -> Judged:
+    def evaluate(store: Store, sources: Mapping[str, Source]) -> Judged:
         view = examine(store, deep=deep, each=True)
         found, unknown = check_rules(view), not_checked(view)
         if sources:
@@ -62,7 +68,16 @@ def check(
             found = with_removed(found, store, view.objects.keys())
         return Judged(store.location, found, unknown=unknown)
 
-    outputs.finish([judge(location, storage_options, evaluate) for location in locations])
+    of_each = {location: sources or _stored_sources(location) for location in locations}
+    outputs.finish(
+        [judge(at, storage_options, partial(evaluate, sources=declared)) for at, declared in of_each.items()]
+    )
+
+
+def _stored_sources(location: str) -> Mapping[str, Source]:
+    """The sources that the query file declares, which are compared: of several queries each has its own."""
+    query = query_at(location)
+    return {} if query is None else {key: source for key, source in query.deploy.by_id.items() if source.is_stored}
 
 
 def _require_judged(locations: Sequence[str], sources: Mapping[str, Source]) -> None:

@@ -27,6 +27,7 @@ from airflow_provider_ckpt.cli.options import (
 )
 from airflow_provider_ckpt.cli.positions.source_options import asked_sources, asking
 from airflow_provider_ckpt.cli.positions.topic_memory import TopicMemory, with_topic_ids
+from airflow_provider_ckpt.cli.query_names import deploys_of_file, queries_of_file, query_at
 from airflow_provider_ckpt.cli.render import INTERRUPTED, print_error, say
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.errors import CheckpointNotFoundError, GateFailedError
@@ -36,12 +37,12 @@ from airflow_provider_ckpt.fleet.index import left_out_text
 from airflow_provider_ckpt.fleet.judge import judge_checkpoints
 from airflow_provider_ckpt.fleet.read_positions import FleetPositions
 from airflow_provider_ckpt.fleet.write_index import IndexWriter
-from airflow_provider_ckpt.query.deploy import DeploySpec, declare
+from airflow_provider_ckpt.query.deploy import Deploys, DeploySpec, declare
 from airflow_provider_ckpt.storage.store import Store
 
 NO_ROOT = (
-    "name at least one ROOT, a directory with checkpoints in it or below it, such as ckpt fleet s3://lake/checkpoints. "
-    "A root of backups, as of --backup-root, is none."
+    "name at least one ROOT, a directory with checkpoints in it or below it, such as ckpt fleet s3://lake/checkpoints, "
+    "or declare queries in a ckpt.yaml. A root of backups, as of --backup-root, is none."
 )
 
 
@@ -112,9 +113,10 @@ def fleet(
 ) -> None:
     """Find every checkpoint under the roots and check it. One row for each, worst first.
 
-    With --spark-version or --conf the restart of each checkpoint is forecast, as by ckpt gate. With --source or
-    --conf-file the sources are asked how far each query is behind, and what its restart would lose; one connection
-    to a broker serves all queries. The first line names what was not judged because it was neither declared nor read;
+    Without a root these are the checkpoints of all queries of the query file; what it declares of a query counts for it
+    under any root. With --spark-version or --conf the restart of each checkpoint is forecast, as by ckpt gate. With
+    --source the sources are asked how far each query is behind, and what its restart would lose; one connection to a
+    broker serves all queries. The first line names what was not judged because it was neither declared nor read;
     the decision is then not pass.
     Exit code 1 when there is an error, a decision to block, or a directory or a source that could not be read; 3 when
     there is no checkpoint; a root that cannot be read is a row, unless there is no other one. Directories that --depth
@@ -126,8 +128,11 @@ def fleet(
     if not roots:
         raise click.UsageError(NO_ROOT)
     shown_as = format_of(document, as_json=as_json)
-    deploy, remembered = _deploy(spark_version, confs), TopicMemory(topic_ids)
-    positions = _positions(said, remembered, opening(storage_options), ages=ages)
+    remembered, declared = TopicMemory(topic_ids), deploys_of_file()
+    positions = _positions(said, declared, remembered, opening(storage_options), ages=ages)
+    deploy = _deploy(spark_version, confs, declared, positions)
+    if index is not None and not backup_roots:
+        backup_roots = _backup_roots(roots)
     stores = [open_place(root, storage_options) for root in roots]
     writer = _index_writer(index, stores, backup_roots, storage_options)
     summary = Summary()
@@ -176,22 +181,47 @@ def _index_writer(
     return IndexWriter(store, stores, [open_store(root, storage_options) for root in backup_roots])
 
 
-def _deploy(spark_version: str | None, confs: tuple[str, ...]) -> DeploySpec | None:
-    if spark_version is None and not confs:
-        return None
+def _backup_roots(roots: Sequence[str]) -> tuple[str, ...]:
+    """Roots of the backups of the queries that are named, each once."""
+    named = [query.backups for query in map(query_at, roots) if query is not None and query.backups]
+    return tuple(dict.fromkeys(named))
+
+
+def _deploy(
+    spark_version: str | None, confs: tuple[str, ...], declared: Deploys, positions: FleetPositions | None
+) -> Callable[[str], DeploySpec | None]:
+    """What gives the deploy of each checkpoint; None for one of which nothing says how it is deployed."""
+    said = {"spark_version": spark_version, "confs": dict(pairs(confs, "--conf")) or None}
+    is_said = any(said.values())
     try:
-        return declare(DeploySpec(), {"spark_version": spark_version, "confs": dict(pairs(confs, "--conf")) or None})
+        declare(DeploySpec(), said)
     except ValueError as error:
         raise click.UsageError(str(error)) from None
 
+    def of(location: str) -> DeploySpec | None:
+        own = declared.of(location) if positions is None else positions.deploy_of(location)
+        return declare(own, said) if is_said or own.declared_version or own.says_confs else None
+
+    return of
+
 
 def _positions(
-    said: dict[str, Any], remembered: TopicMemory, opened: Callable[[str], Store], *, ages: bool
+    said: dict[str, Any], declared: Deploys, remembered: TopicMemory, opened: Callable[[str], Store], *, ages: bool
 ) -> FleetPositions | None:
     """Make the reader of source positions; None when no source is declared. Raises click.UsageError."""
-    asked = asked_sources(**said)
+    has_sources = any(deploy.sources for deploy in declared.own.values())
+    asked = asked_sources(**said, declared=declared if has_sources else Deploys())
     if asked is None:
         if ages:
-            raise click.UsageError("--ages needs --source or --conf-file")
+            raise click.UsageError("--ages needs --source, or sources in the query file")
         return None
-    return FleetPositions(asked.deploys, opened, asked.kafka_config, now_ms(), ages=ages, known_ids=remembered.of)
+    clusters = [cluster for query in queries_of_file().values() for cluster in query.clusters.values()]
+    return FleetPositions(
+        asked.deploys,
+        opened,
+        asked.kafka_config,
+        now_ms(),
+        ages=ages,
+        known_ids=remembered.of,
+        configs={cluster.servers: {**cluster.options, **asked.kafka_config} for cluster in clusters},
+    )

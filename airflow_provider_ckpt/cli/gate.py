@@ -10,7 +10,7 @@ import click
 
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.cli.changes.bookmark_file import write_bookmark
-from airflow_provider_ckpt.cli.files import WrittenFile
+from airflow_provider_ckpt.cli.files import WrittenFile, named_by, read_text
 from airflow_provider_ckpt.cli.findings_output import Outputs, judge, judging
 from airflow_provider_ckpt.cli.options import (
     DURATION,
@@ -26,13 +26,13 @@ from airflow_provider_ckpt.cli.options import (
     with_kafka_config,
     with_sources,
 )
-from airflow_provider_ckpt.cli.positions.source_options import read_conf_file, with_conf_file
 from airflow_provider_ckpt.cli.positions.topic_memory import TopicMemory, with_topic_ids
 from airflow_provider_ckpt.cli.query_names import PIPELINE, Piped, declared_deploy
-from airflow_provider_ckpt.query.deploy import DeploySpec, declare
+from airflow_provider_ckpt.query.deploy import DeploySpec, declare, parse_conf_file
 from airflow_provider_ckpt.query.query_file import Query
 from airflow_provider_ckpt.query.source import MOST_SOURCES, Source
 from airflow_provider_ckpt.query.spark_version import SPARK_MAX
+from airflow_provider_ckpt.query.yaml_text import MOST_YAML_CHARS
 from airflow_provider_ckpt.report.ci import Judged
 from airflow_provider_ckpt.restart.forecast import Forecast
 from airflow_provider_ckpt.restart.gate import forecast_restart
@@ -50,10 +50,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 )
 @click.argument("location", shell_complete=directories)
 @option("--conf KEY=VALUE", "SQL conf that the deploy sets. Can be given more than once.", "confs", multiple=True)
-@with_conf_file(
-    "Read the deploy from a spark-defaults file, or a YAML deploy file (.yaml, .yml); with the key checkpoints, by the "
-    "location of the checkpoint."
-)
+@option("--conf-file FILE", "Read SQL confs of the deploy from a spark-defaults.conf; --conf wins over it.", type=_FILE)
 @option(
     "--spark-version VERSION",
     f"Spark version of the deploy. Without it, the forecast is that of {'.'.join(map(str, SPARK_MAX))}, and the "
@@ -171,14 +168,12 @@ def gate(
         _require_shared(said, bookmark)
 
         def of_flow(query: Query, beside: frozenset[str] | None) -> tuple[CheckpointView, Forecast]:
-            base = read_conf_file(conf_file).of(query.checkpoint) if conf_file else read_deploy(query)
+            base = read_deploy(query)
             store = open_store(query.checkpoint, storage_options)
-            return foretell(store, _declare(base, confs, **said), beside)
+            return foretell(store, _declare(base, conf_file, confs, **said), beside)
 
         outputs.finish(_pipeline_judged(piped, of_flow, full_refresh, fail_on))
-    named = None if conf_file else declared_deploy(context)
-    base = named or read_conf_file(conf_file).of(open_store(location, storage_options).location)
-    deploy = _declare(base, confs, **said)
+    deploy = _declare(declared_deploy(context), conf_file, confs, **said)
 
     def evaluate(store: Store) -> Judged:
         view, foretold = foretell(store, deploy)
@@ -229,6 +224,7 @@ def _pipeline_judged(
 
 def _declare(
     deploy: DeploySpec,
+    conf_file: Path | None,
     confs: tuple[str, ...],
     *,
     spark_version: str | None,
@@ -240,7 +236,10 @@ def _declare(
     trigger: str | None,
     source_options: tuple[str, ...],
 ) -> DeploySpec:
-    """The deploy with what the command line adds; it wins over the file. Raises click.UsageError."""
+    """The deploy with what the command line adds; it wins over the query file. Raises click.UsageError."""
+    if conf_file is not None:
+        with named_by("--conf-file", conf_file):
+            deploy = deploy.with_confs(parse_conf_file(read_text(conf_file, MOST_YAML_CHARS), conf_file.name))
     if source_count is not None and sources:
         raise click.UsageError("give either --source-count or --source")
     said = {

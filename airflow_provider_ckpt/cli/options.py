@@ -153,7 +153,7 @@ def directories(_: click.Context, __: click.Parameter, incomplete: str) -> list[
 
 
 #: Former names of options, which are taken as well.
-_FORMERLY = {"--conf-file": "--sources-file", "--backup-root": "--backups"}
+_FORMERLY = {"--backup-root": "--backups"}
 
 
 class Renamed(click.Option):

@@ -18,18 +18,24 @@ from airflow_provider_ckpt.cli.absolute_words import ARGUMENTS, absolute_locatio
 from airflow_provider_ckpt.cli.find_query_file import CKPT_FILE, OPTION, QUERY_FILE, FilePlace, file_of
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.query.declared import DECLARED, texts_declared
+from airflow_provider_ckpt.query.deploy import Deploys, DeploySpec
 from airflow_provider_ckpt.query.spark_version import conf_text
 
 if TYPE_CHECKING:
     from airflow_provider_ckpt.change.plan.plan import Plan
     from airflow_provider_ckpt.fleet.pipeline import SeenPipeline
-    from airflow_provider_ckpt.query.deploy import DeploySpec
     from airflow_provider_ckpt.query.query_file import Query, QueryFile
 
 #: Where the query of the command that runs is kept, in the ``meta`` of its context.
 META = "airflow_provider_ckpt.query"
 #: Where the query file that counts is kept there; None when there is none.
 PLACE = "airflow_provider_ckpt.query_file"
+#: Where the file is kept for a command that is about several queries, of each of which it finds what is declared.
+EACH = "airflow_provider_ckpt.queries"
+#: Commands that may be about several queries; without a location they are about all that the file declares.
+_OF_EACH = ("check", "fleet", "history", "lag")
+#: Those of them that take a whole pipeline.
+_OF_PIPELINES = ("check", "fleet")
 #: Where the pipeline of the command is kept.
 PIPELINE = "airflow_provider_ckpt.pipeline"
 
@@ -79,22 +85,16 @@ _OPTIONS: Mapping[str, str] = {
 }
 #: Options that mean this in these commands alone.
 _OF_COMMANDS: Mapping[str, Mapping[str, str]] = {
-    "gate": {"--conf": "confs"},
-    "fleet": {"--conf": "confs"},
     "backup": {"--to": "backup_root"},
     "check": {"--source": "stored_sources"},
     "reset-offsets": {"--source": "source"},
 }
 #: Options that mean something else in these commands, or need another option beside them.
-_NOT_OF: Mapping[str, tuple[str, ...]] = {"export": ("--source",), "fleet": ("--backup-root",)}
+_NOT_OF: Mapping[str, tuple[str, ...]] = {"export": ("--source",)}
 #: What counts beside a plan file, which holds all else.
 _BESIDE_PLAN = ("--undo-to",)
 #: Options whose value is the checkpoint location of a query, by command.
 _TO_CHECKPOINTS = {"restore": "--to", "seed": "--from"}
-#: What a file of confs and deploys says in their place, which is given and so wins.
-_OF_CONF_FILE = {
-    *("--source", "--source-option", "--sink", "--trigger", "--spark-version", "--operator", "--class", "--conf"),
-}
 #: Commands that take a word that is no place: of a new checkpoint, or of an error.
 _NEED_NO_PLACE = ("seed", "explain")
 #: Commands whose location is the root of the backups of a query.
@@ -115,12 +115,44 @@ def with_query(command: click.Command, words: Sequence[str], context: click.Cont
     name, (place, words) = command.name or "", file_of(words)
     context.meta[PLACE] = place
     operands, given = _operands(command, words)
-    is_needed = any(_is_no_place(name, words[at]) for at in operands)
-    file = place.read(is_needed=is_needed) if place is not None and operands else None
+    is_all = name in _OF_EACH and not operands and not {"-h", "--help"} & {*words}
+    is_needed = is_all or any(_is_no_place(name, words[at]) for at in operands)
+    file = place.read(is_needed=is_needed) if place is not None and (is_all or operands) else None
     if file is None:
         return list(words)
+    if is_all:
+        words = [*file.queries, *(file.pipelines if name in _OF_PIPELINES else ()), *words]
+        operands, given = _operands(command, words)
+    is_piped = any(words[at] in file.pipelines for at in operands)
+    if name in _OF_EACH and (len(operands) != 1 or name == "fleet" or is_piped):
+        return _words_of_each(command, words, operands, file, context)
     if file.pipelines:
         file, words, operands = _with_pipelines(file, words, operands, name, context)
+    found, named = _located(name, words, operands, file)
+    if len(named) != 1:
+        return [*(_storage_options(file, words) if named or is_piped else ()), *found]
+    if at_alias := next((words[at] for at in operands if words[at].replace("`", "") in file.aliases), None):
+        named[0] = replace(named[0], name=at_alias)  # a printed command keeps the word
+    declared, context.meta[META] = _declared_words(command, file, named[0], given)
+    return [*declared, *_storage_options(file, words), *found]  # in front, because behind -- nothing is an option
+
+
+def _words_of_each(
+    command: click.Command, words: Sequence[str], operands: Sequence[int], file: QueryFile, context: click.Context
+) -> list[str]:
+    """The words of a command that is about several queries, and finds what is declared of each."""
+    name = command.name or ""
+    if file.pipelines:
+        file, words, operands = _with_pipelines(file, words, operands, name, context)
+    found, _ = _located(name, words, operands, file)
+    context.meta[EACH] = file
+    return [*_storage_options(file, words), *found]
+
+
+def _located(
+    name: str, words: Sequence[str], operands: Sequence[int], file: QueryFile
+) -> tuple[list[str], list[Query]]:
+    """The words with locations in place of names, and the queries that are named. Raises click.UsageError."""
     found = list(words)
     queries = {at: file.find(words[at]) or file.find(absolute_location(words[at])) for at in operands}
     for at, query in queries.items():
@@ -128,25 +160,26 @@ def with_query(command: click.Command, words: Sequence[str], context: click.Cont
             found[at] = _location(name, query, file)
         elif _is_no_place(name, words[at]):
             raise click.UsageError(unknown_name(words[at], file))
-    found = _with_location(found, _TO_CHECKPOINTS.get(name), file)
     named = [query for query in queries.values() if query is not None]
-    if len(named) != 1:
-        return found
-    query, origins, declared = named[0], dict[str, str](), list[str]()
-    if at_alias := next((words[at] for at in operands if words[at].replace("`", "") in file.aliases), None):
-        query = replace(query, name=at_alias)  # a printed command keeps the word
+    return _with_location(found, _TO_CHECKPOINTS.get(name), file), named
+
+
+def _declared_words(command: click.Command, file: QueryFile, query: Query, given: set[str]) -> tuple[list[str], Named]:
+    """The options of a command that a file declares of a query, without those that are given; and where it does so."""
+    name, origins, declared = command.name or "", dict[str, str](), list[str]()
     known = {opt: param for param in command.params if isinstance(param, click.Option) for opt in param.opts}
-    left_out = {*given, *_NOT_OF.get(name, ()), *(_OF_CONF_FILE if "--conf-file" in given else ())}
-    for option, argument in {**_OPTIONS, **_OF_COMMANDS.get(name, {})}.items():
-        is_asked = option in known and option not in left_out and ("--plan" not in given or option in _BESIDE_PLAN)
-        said = texts_declared(argument, query) if is_asked else []
+    options = {**_OPTIONS, **_OF_COMMANDS.get(name, {})}
+    for option, argument in options.items():
+        instead = {*given, *_NOT_OF.get(name, ()), *(("--source",) if "--source-count" in given else ())}
+        is_asked = option in known and option not in instead
+        if not is_asked or ("--plan" in given and option not in _BESIDE_PLAN):
+            continue
+        said = texts_declared(argument, query)
         if said and (known[option].multiple or len(said) == 1):
             origins[option] = file.origin(query, DECLARED[argument].key) or file.place
             declared += [word for value in said for word in (option, value)]
-    options = {**_OPTIONS, **_OF_COMMANDS.get(name, {})}
-    instead = {DECLARED[argument].key for option, argument in options.items() if option in given - {"--kafka-config"}}
-    context.meta[META] = Named(file, query, origins, frozenset(instead))
-    return [*declared, *_storage_options(file, words), *found]  # in front, because behind -- nothing is an option
+    keys = {DECLARED[argument].key for option, argument in options.items() if option in given - {"--kafka-config"}}
+    return declared, Named(file, query, origins, frozenset(keys))
 
 
 def _storage_options(file: QueryFile, words: Sequence[str]) -> list[str]:
@@ -223,15 +256,37 @@ def _values(words: Sequence[str], option: str) -> list[str]:
     return [*after, *(word.partition("=")[2] for word in words if word.startswith(f"{option}="))]
 
 
-def declared_deploy(context: click.Context) -> DeploySpec | None:
-    """What the query file declares of the query that the command names; None without one. Raises click.UsageError."""
+def declared_deploy(context: click.Context) -> DeploySpec:
+    """What the query file declares of the query that the command names. Raises click.UsageError."""
     named: Named | None = context.meta.get(META)
     if named is None:
-        return None
+        return DeploySpec()
     from airflow_provider_ckpt.fleet.read_query_file import read_deploy  # a room that a location does not need
 
     try:
         return read_deploy(named.query)
+    except (CheckpointError, ValueError) as error:
+        raise click.UsageError(str(error)) from None
+
+
+def query_at(location: str) -> Query | None:
+    """The query of the file with this checkpoint, for a command that is about several; None where there is none."""
+    file: QueryFile | None = click.get_current_context().meta.get(EACH)
+    return None if file is None else file.find(location)
+
+
+def queries_of_file() -> Mapping[str, Query]:
+    """The queries of the file by the place of their checkpoint, for a command that is about several."""
+    file: QueryFile | None = click.get_current_context().meta.get(EACH)
+    return {} if file is None else {file.paths.place(query.checkpoint): query for query in file.queries.values()}
+
+
+def deploys_of_file() -> Deploys:
+    """What the query file declares of each of its queries. Raises click.UsageError."""
+    from airflow_provider_ckpt.fleet.read_query_file import read_deploy  # a room that a location does not need
+
+    try:
+        return Deploys({place: read_deploy(query) for place, query in queries_of_file().items()})
     except (CheckpointError, ValueError) as error:
         raise click.UsageError(str(error)) from None
 

@@ -42,7 +42,7 @@ def show(location: str, with_confs: bool, storage_options: tuple[str, ...], as_j
 
     It has the age of the newest commit, the batch in flight, the watermark and how far it is behind its batch, the
     worst finding, the offsets of the sources.
-    With --source or --conf-file also how far it is behind its sources, as ckpt lag does, with the partitions that
+    With --source, or by a name, also how far it is behind its sources, as ckpt lag does, with the partitions that
     are furthest behind.
     """
     asked = asked_sources(**said)

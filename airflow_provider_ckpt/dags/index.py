@@ -38,7 +38,7 @@ def index_dag(
         "backup_roots": params.places(backup_roots, "Roots of backups"),
         "checkpoint_conn_id": Param(checkpoint_conn_id, type=params.TEXT, description="Connection of type checkpoint"),
         "deploys": Param(
-            {}, type="object", description="Sources of the queries, as under checkpoints of a deploy file"
+            {}, type="object", description="Declarations of the queries by location, as in the query file"
         ),
     }
     with dag_of(dag_id, own, **{"schedule": timedelta(minutes=5), **dag}) as made:

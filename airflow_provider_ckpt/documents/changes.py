@@ -122,7 +122,7 @@ class UnreadableRecordFields(ErrorFields):
 class HistoryDocument(Document):
     """Changes of a checkpoint, or of those below a root."""
 
-    location: Annotated[str, "URI of the checkpoint, or of the root"]
+    location: Annotated[str, "URI of the checkpoint, or of the root; of several with spaces between"]
     changes: Annotated[list[RecordFields], "oldest first"]
     checkpoints: Annotated[int | None, "checkpoints below the root; null for one checkpoint"]
     not_read: Annotated[list[str], "places below the root that could not be read, each with the reason"]

@@ -209,6 +209,13 @@ class LagDocument(Document):
     sources: Annotated[list[SourceLagFields], "the sources"]
 
 
+class LagsDocument(Document):
+    """How far several queries are behind their sources."""
+
+    queries: Annotated[list[LagDocument], "the queries, in the order in which they were named"]
+    not_read: Annotated[list[str], "checkpoints of which nobody can tell, each with the reason"]
+
+
 class TranslatedFields(TypedDict):
     """Where a query goes on in one partition of another cluster."""
 

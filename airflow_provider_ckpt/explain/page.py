@@ -87,7 +87,7 @@ class Cause:
         frames: ``Class.method`` of which one is in the stack trace; empty where the frames do not tell.
         rules: Codes of the rules whose finding on a checkpoint is the evidence of this cause.
         commands: Commands that repair or show it, with ``{location}`` and the facts of the message to be filled in.
-        deploy: Facts of the message about the deploy, as in a deploy file; a value may be a fact, such as ``{wanted}``.
+        deploy: Facts of the message about the deploy, by keys of a query; a value may be a fact, such as ``{wanted}``.
         says: Facts of the message that only this cause has, such as a version; empty where facts do not tell the causes
             apart.
         texts: Patterns to search in a message that only this cause has; empty where the texts do not tell.

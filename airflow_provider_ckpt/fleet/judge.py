@@ -5,7 +5,7 @@ No more than a window of checkpoints is held at once, however many there are.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import islice, pairwise
@@ -35,7 +35,7 @@ def judge_checkpoints(
     found: Iterable[Found | FleetRow],
     *,
     deep: bool = False,
-    deploy: DeploySpec | None = None,
+    deploy: DeploySpec | Callable[[str], DeploySpec | None] | None = None,
     threads: int = THREADS,
     positions: FleetPositions | None = None,
 ) -> Iterator[FleetRow]:
@@ -44,7 +44,7 @@ def judge_checkpoints(
     Args:
         found: From :func:`find_checkpoints`, or made from known locations.
         deep: Read everything, as :func:`inspect` does.
-        deploy: Also forecast the restart of each with this deploy.
+        deploy: Also forecast the restart of each with this deploy, or with what it gives for the location of each.
         threads: How many to judge together.
         positions: Also ask the sources how far each is behind, and what its restart would lose.
     """
@@ -78,14 +78,20 @@ def _read(item: Found | FleetRow, deep: bool) -> _Examined | FleetRow:
     return _Examined(item.store, view, check(view))
 
 
-def _judge(examined: _Examined, deploy: DeploySpec | None, positions: FleetPositions | None) -> FleetRow:
+def _judge(
+    examined: _Examined,
+    deploy: DeploySpec | Callable[[str], DeploySpec | None] | None,
+    positions: FleetPositions | None,
+) -> FleetRow:
     view, findings = examined.view, examined.findings
+    is_own = callable(deploy)
+    deploy = deploy(view.location) if callable(deploy) else deploy
     found = FleetPosition() if positions is None else positions.of(view, examined.store)
     if deploy is None:
         lost = found.losses.findings if found.losses else ()
         row = row_of(view, worst_first((*findings, *lost)), None, (*not_read(view), *found.unknown))
     else:
-        own = deploy if positions is None else _with(positions.deploy_of(view.location), deploy)
+        own = deploy if positions is None or is_own else _with(positions.deploy_of(view.location), deploy)
         # What nobody answered is no pass either.
         foretold = forecast(view, own, replace(found.losses or Losses(), unknown=found.unknown))
         found_all = worst_first(dict.fromkeys((*findings, *foretold.findings)))

@@ -53,6 +53,7 @@ class FleetPositions:
         now_ms: Now, epoch milliseconds.
         ages: True if it is asked how old unread records are, and when they expire.
         known_ids: The ids that the topics of a checkpoint had before, by its location.
+        configs: Options of the clients of some servers, over those of all.
     """
 
     def __init__(
@@ -64,6 +65,7 @@ class FleetPositions:
         *,
         ages: bool = False,
         known_ids: Callable[[str], Mapping[str, str]] = lambda _: {},
+        configs: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> None:
         self._deploys = deploys
         self._open = open_store
@@ -71,7 +73,7 @@ class FleetPositions:
         self._now_ms = now_ms
         self._ages = ages
         self._known_ids = known_ids
-        self._brokers = Brokers(kafka_config)
+        self._brokers = Brokers(kafka_config, configs=configs or {})
         #: The ids of the topics that were seen, by location.
         self.topic_ids: dict[str, Mapping[str, str]] = {}
 
@@ -131,7 +133,7 @@ class FleetPositions:
         return tuple(map(data_loss_of, can_lose(view, self.deploy_of(view.location).by_id)))
 
     def _question(self, view: CheckpointView) -> LagQuestion:
-        """Question to the sources; empty where only types are declared, as a deploy file for the gate may do."""
+        """Question to the sources; empty where only types are declared."""
         deploy = self.deploy_of(view.location)
         if not any(source.place for source in deploy.sources or ()):
             return LagQuestion({})

@@ -99,7 +99,7 @@ def declared(deploy: DeploySpec, arguments: Mapping[str, Any]) -> DeploySpec:
 
 
 def _plain(key: str, value: Any) -> Any:
-    """An argument as a deploy file would have it."""
+    """An argument as the query file would have it."""
     if isinstance(value, str) and key not in ("sink", "spark_version", "trigger"):
         try:
             return parse_yaml(value)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -15,7 +15,7 @@ from airflow_provider_ckpt.hooks.checkpoint import duration_ms_of, require_flags
 from airflow_provider_ckpt.operators.base import CheckpointOperator, declared
 from airflow_provider_ckpt.operators.task_confs import confs_of, read_text, require_known, task_id_of
 from airflow_provider_ckpt.operators.told import findings_told, reasons_text
-from airflow_provider_ckpt.query.deploy import DeploySpec, parse_deploy
+from airflow_provider_ckpt.query.deploy import DeploySpec, parse_conf_file
 from airflow_provider_ckpt.query.yaml_text import parse_yaml
 from airflow_provider_ckpt.report.tables import forecast_tables, headline, not_judged_text
 from airflow_provider_ckpt.restart.bookmark import take_bookmark
@@ -48,8 +48,7 @@ class CheckpointGateOperator(CheckpointOperator, BranchMixIn):
     in its own code.
 
     :param confs: SQL confs that the deploy sets explicitly.
-    :param conf_file: A ``spark-defaults`` file, or a YAML deploy file (``.yaml``, ``.yml``): a path on the worker, or a
-        URL.
+    :param conf_file: A ``spark-defaults.conf``: a path on the worker, or a URL.
     :param spark_task: The task that will restart the query, or its id: a ``SparkSubmitOperator`` (its ``conf`` and
         ``properties_file``), a ``@task.pyspark`` (its ``config_kwargs`` and connection), or an operator that submits to
         Databricks, EMR, Dataproc, Glue, Livy or Spark's operator for Kubernetes. Its confs are taken when the gate
@@ -193,16 +192,14 @@ class CheckpointGateOperator(CheckpointOperator, BranchMixIn):
                 f"the gate blocks the deploy: {reasons}", location=location, findings=foretold.findings
             )
 
-    def not_declared(self) -> Collection[str]:
-        """What a ``conf_file`` says in the place of the query file."""
-        return _DECLARATIONS if self.conf_file else ()
-
     def _within_ms(self) -> int | None:
         given = self.will_lose_data_within
         return None if given is None else duration_ms_of("will_lose_data_within", given)
 
     def _deploy(self, context: Any) -> DeploySpec:
-        deploy = _read_deploy(self.conf_file) if self.conf_file else self.declared_deploy()
+        deploy = self.declared_deploy()
+        if self.conf_file:
+            deploy = deploy.with_confs(_read_confs(self.conf_file))
         if self.spark_task is not None:
             deploy = deploy.with_confs(confs_of(self.dag, self.spark_task, context))
         return declared(deploy, {key: getattr(self, key) for key in _DECLARATIONS})
@@ -219,9 +216,9 @@ def topic_ids_of(given: Mapping[str, str] | str | None) -> dict[str, str]:
     return {str(name): str(topic_id) for name, topic_id in (value or {}).items()}
 
 
-def _read_deploy(conf_file: str) -> DeploySpec:
+def _read_confs(conf_file: str) -> Mapping[str, str]:
     text = read_text(conf_file)
     try:
-        return parse_deploy(conf_file, text)
+        return parse_conf_file(text, conf_file)
     except ValueError as error:
         raise CheckpointError(str(error), location=conf_file) from error

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +24,8 @@ from airflow_provider_ckpt.lineage.page_link import CheckpointsLink
 from airflow_provider_ckpt.lineage.task import CheckpointTask
 from airflow_provider_ckpt.operators.base import is_nothing, texts_of
 from airflow_provider_ckpt.query.declared import deploy_document
-from airflow_provider_ckpt.query.deploy import CHECKPOINTS, parse_deploys
+from airflow_provider_ckpt.query.deploy import Deploys, DeploySpec, declare
+from airflow_provider_ckpt.query.paths import plain_place
 from airflow_provider_ckpt.untrusted.secrets import scrub
 from airflow_provider_ckpt.visible import visible
 
@@ -48,8 +48,8 @@ class CheckpointIndexOperator(CheckpointTask, BaseOperator):
         ``backup_roots`` and ``deploys``. Without them and without roots the index is of every query of the file.
     :param query_file: The query file: a path or a URL, with ``conn=ID`` behind it where a connection opens it; by
         default the option ``file`` of the section ``[ckpt]``. It is read when the task runs.
-    :param deploys: Declarations of the queries, by location or a pattern of it, as under ``checkpoints`` of a deploy
-        file: with ``sources`` the index says how far each is behind.
+    :param deploys: Declarations of the queries by location, with the keys of a query in the query file: with
+        ``sources`` the index says how far each is behind.
     :param kafka_conn_id: Connection of type ``kafka``, whose extra configures the client.
     :param deep: Also read all state chains, source logs and checksum files; by default only the two logs are read.
     :param depth: Levels of directories below a root that are searched.
@@ -159,7 +159,7 @@ class CheckpointIndexOperator(CheckpointTask, BaseOperator):
         if not self.deploys:
             return None
         try:
-            deploys = parse_deploys("deploys.yaml", json.dumps({CHECKPOINTS: self.deploys}))
-        except (TypeError, ValueError) as error:
+            own = {plain_place(hook.url(at)): declare(DeploySpec(), said) for at, said in self.deploys.items()}
+        except (AttributeError, TypeError, ValueError) as error:
             raise CheckpointError(f"deploys: {error}") from None
-        return FleetPositions(deploys, hook.store, kafka_config(self.kafka_conn_id), now_ms())
+        return FleetPositions(Deploys(own), hook.store, kafka_config(self.kafka_conn_id), now_ms())

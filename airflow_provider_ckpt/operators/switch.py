@@ -37,7 +37,7 @@ class CheckpointSwitchOperator(CheckpointOperator):
     :param query_is_stopped: True states that the old version is stopped; or a callable that returns whether it is so,
         and gets Airflow's context where it has a parameter ``context``, or one without a default.
     :param backup_root: Where the backup of the old version is, for ``way_back``.
-    :param trigger: The trigger of the query, as in a deploy file.
+    :param trigger: The trigger of the query, as in the query file.
     :param unchanged_since: The return value of an earlier task of this class: it fails when a query has run since.
     """
 

@@ -92,6 +92,6 @@ def texts_declared(name: str, query: Query) -> list[str]:
 
 
 def deploy_document(query: Query) -> dict[str, Any]:
-    """What the file declares of a query, as a deploy file says it; JSON-ready."""
+    """What the file declares of a query, by the keys of the file; JSON-ready."""
     said = {name: DECLARED[name].of(query) for name in DEPLOY_KEYS if name in DECLARED}
     return {name: list(value) if isinstance(value, tuple) else value for name, value in said.items() if value}

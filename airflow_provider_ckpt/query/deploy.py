@@ -5,15 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from fnmatch import fnmatchcase
 from typing import Any
 
 from airflow_provider_ckpt.errors import StoreError
+from airflow_provider_ckpt.query.paths import plain_place
 from airflow_provider_ckpt.query.sink import Sink, parse_sink
 from airflow_provider_ckpt.query.source import Source, parse_sources
 from airflow_provider_ckpt.query.spark_version import SPARK_MAX, SparkVersion, conf_text, parse_spark_version
 from airflow_provider_ckpt.query.trigger import TRIGGERS
-from airflow_provider_ckpt.query.yaml_text import parse_yaml
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,43 +88,14 @@ def is_true(value: str | None) -> bool:
     return value is not None and value.strip().lower() == "true"
 
 
-def parse_deploy_file(text: str) -> DeploySpec:
-    """A deploy file: YAML with ``spark_version``, ``confs``, ``sources``, ``sink``, ``operators``, ``async_progress``,
-    ``sink_name``, ``trigger``, ``source_options``, ``classes``.
+def declare(deploy: DeploySpec, document: Mapping[str, Any]) -> DeploySpec:
+    """A deploy with what a mapping says of it, by the keys that a query has in the query file; that wins, conf by conf.
 
     ``sources`` is a number, a list of types in order, or a mapping from name to type; after a type and a colon comes
     what the source reads from, such as ``kafka:broker:9092/orders``.
 
     Raises:
-        ValueError: It is not such a file; the message names the key.
-    """
-    document = parse_yaml(text)
-    if document is None:
-        return DeploySpec()
-    if not isinstance(document, dict):
-        raise ValueError("the deploy file is not a mapping with keys such as confs and spark_version")
-    return declare(DeploySpec(), document)
-
-
-def parse_deploy(name: str, text: str) -> DeploySpec:
-    """The deploy that a file of any known form declares: YAML by its name, else ``spark-defaults``.
-
-    Args:
-        name: Name of the file: a path or a URL.
-        text: Its content.
-
-    Raises:
-        ValueError: It is no such file; the message names the key.
-    """
-    if name.endswith((".yaml", ".yml")):
-        return parse_deploy_file(text)
-    return DeploySpec().with_confs(parse_conf_file(text))
-
-
-def declare(deploy: DeploySpec, document: Mapping[str, Any]) -> DeploySpec:
-    """A deploy with what a mapping with the keys of a deploy file says of it; that wins, conf by conf.
-
-    Raises ValueError as :func:`parse_deploy_file`.
+        ValueError: It says something else; the message names the key.
     """
     unknown = sorted(map(str, document.keys() - _PARSERS.keys()))
     if unknown:
@@ -200,7 +170,7 @@ def _parse_source_options(options: Any) -> dict[str, str]:
     return option_texts(options)
 
 
-#: Names of keys of a deploy file that are not those of the fields.
+#: Names of keys that are not those of the fields.
 _FIELDS = {"spark_version": "declared_version"}
 _PARSERS: Mapping[str, Callable[[Any], Any]] = {
     "spark_version": _parse_version,
@@ -214,15 +184,25 @@ _PARSERS: Mapping[str, Callable[[Any], Any]] = {
     "source_options": _parse_source_options,
     "classes": _parse_classes,
 }
-#: The keys of a deploy file.
+#: The keys by which a query file says what is deployed.
 DEPLOY_KEYS = tuple(_PARSERS)
 
 
-def parse_conf_file(text: str) -> dict[str, str]:
+def parse_conf_file(text: str, name: str = "") -> dict[str, str]:
     """The confs of a ``spark-defaults.conf``: ``key value`` or ``key=value``, comments with ``#``.
 
-    Raises ValueError for a line that is none, and for a key that is given again with another value.
+    Args:
+        text: Its content.
+        name: Its name, a path or a URL: YAML is refused by it.
+
+    Raises:
+        ValueError: A line is none, a key is given again with another value, or the file is YAML.
     """
+    if name.endswith((".yaml", ".yml")):
+        raise ValueError(
+            "it is YAML, and a spark-defaults.conf is wanted; write its keys under queries, NAME of a ckpt.yaml, with "
+            "checkpoint: LOCATION beside them, and give the NAME in place of the location"
+        )
     confs: dict[str, str] = {}
     for line in text.splitlines():
         line = line.strip()
@@ -239,82 +219,23 @@ def parse_conf_file(text: str) -> dict[str, str]:
 _PROPERTY = re.compile(r"([^\s=:\[\]{}\"',]+)(?:\s*[=:\s]\s*(.*))?")
 
 
-#: The key of such a file under which the locations are; every other key is one of a deploy file.
-CHECKPOINTS = "checkpoints"
-#: More than one file has.
-MOST_LOCATIONS = 100_000
-
-
 @dataclass(frozen=True, slots=True)
 class Deploys:
     """Declared deploys of several queries.
 
     Args:
-        shared: Keys for every query, unless its own entry sets them.
-        own: Keys of a deploy file, by location or pattern of locations.
-        over: Keys of a deploy file that win over both.
+        own: By the place of the checkpoint of each, as ``plain_place`` has it.
+        over: Keys that win for every query, as :func:`declare` takes them.
     """
 
-    shared: DeploySpec = field(default_factory=DeploySpec)
-    own: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    own: Mapping[str, DeploySpec] = field(default_factory=dict)
     over: Mapping[str, Any] = field(default_factory=dict)
 
     def with_said(self, said: Mapping[str, Any]) -> Deploys:
-        """The same deploys with keys that win for every query. Raises ValueError as :func:`parse_deploys`."""
+        """The same deploys with keys that win for every query. Raises ValueError as :func:`declare`."""
         declare(DeploySpec(), said)
         return replace(self, over=said)
 
     def of(self, location: str) -> DeploySpec:
-        """The deploy of the query with a checkpoint there.
-
-        The first entry counts whose name is the location, or a pattern of it with ``*``; a name without a slash is
-        compared with the last part of the location.
-        """
-        place = _plain(location)
-        for name, document in self.own.items():
-            if fnmatchcase(place if "/" in name else place.rpartition("/")[2], _plain(name)):
-                return declare(declare(self.shared, document), self.over)
-        return declare(self.shared, self.over)
-
-
-def parse_deploys(name: str, text: str) -> Deploys:
-    """The deploys that a file declares: a deploy file, or one with a deploy for each checkpoint.
-
-    The latter has the key ``checkpoints``, a mapping from location to what a deploy file says; what it says beside this
-    key counts for all of them.
-
-    Args:
-        name: Name of the file: a path or a URL.
-        text: Its content.
-
-    Raises:
-        ValueError: It is no such file; the message names the key.
-    """
-    if not name.endswith((".yaml", ".yml")):
-        return Deploys(parse_deploy(name, text))
-    document = parse_yaml(text)
-    if document is None:
-        return Deploys()
-    if not isinstance(document, dict):
-        raise ValueError("the deploy file is not a mapping with keys such as sources and checkpoints")
-    own = document.pop(CHECKPOINTS, None) or {}
-    if not isinstance(own, dict) or len(own) > MOST_LOCATIONS:
-        raise ValueError(f"{CHECKPOINTS} is not a mapping from at most {MOST_LOCATIONS:,} locations to deploys")
-    shared = declare(DeploySpec(), document)
-    return Deploys(shared, {str(location): _entry(location, said) for location, said in own.items()})
-
-
-def _entry(location: object, said: Any) -> Mapping[str, Any]:
-    """Check the entry of one query and return it; checked here so that a mistake in it is found at once."""
-    if not isinstance(said, dict):
-        raise ValueError(f"{CHECKPOINTS} has {location!r:.100}, which is not a mapping such as sources: [kafka]")
-    try:
-        declare(DeploySpec(), said)
-    except ValueError as error:
-        raise ValueError(f"{CHECKPOINTS} has {location!r:.100}: {error}") from None
-    return said
-
-
-def _plain(location: str) -> str:
-    """A location without what may be written in two ways."""
-    return location.removeprefix("file://").rstrip("/")
+        """The deploy of the query with a checkpoint there; one that says nothing where none is declared."""
+        return declare(self.own.get(plain_place(location), DeploySpec()), self.over)

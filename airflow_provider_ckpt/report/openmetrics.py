@@ -85,9 +85,9 @@ _HOLDS = _Family(
 )
 
 
-def lag_metrics(row: FleetRow) -> str:
-    """The lag of one query, with the mark of the text's end."""
-    return _text(_of_lags([row], MOST_PARTITIONS))
+def lag_metrics(*rows: FleetRow) -> str:
+    """The lag of some queries, with the mark of the text's end."""
+    return _text(_of_lags(rows, MOST_PARTITIONS))
 
 
 def fleet_metrics(rows: Sequence[FleetRow]) -> str:

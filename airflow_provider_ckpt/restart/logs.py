@@ -158,7 +158,7 @@ def _async_alone(view: CheckpointView, newest: int, deploy: DeploySpec) -> Findi
         newest,
         layout.offset_entry(newest - 1),
         "Deploy with asyncProgressTrackingEnabled=true if the query ran with it, and declare async_progress: true in "
-        "the deploy file. If it did not, the entry was lost: ckpt salvage finds the newest batch that can be saved.",
+        "the query file. If it did not, the entry was lost: ckpt salvage finds the newest batch that can be saved.",
         _missing_before(view, deploy) if said else None,
     )
 

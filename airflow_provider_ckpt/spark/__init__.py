@@ -39,7 +39,7 @@ def deploy_of(session: Session, **declared: Any) -> DeploySpec:
 
     Explicit are the session's own confs and those of the application (``spark-submit --conf``, its properties file);
     defaults are not. Values that Spark redacts come redacted. What a session does not know is declared, with the keys
-    of a deploy file::
+    of a query in the query file::
 
         deploy_of(spark, sources=["kafka"], sink="file:s3://lake/orders", operators=["stateStoreSave"])
 

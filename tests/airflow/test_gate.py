@@ -149,21 +149,8 @@ def test_explicit_confs_win_over_the_task_and_the_task_over_the_file(dag, checkp
     assert set_confs(forecast_of(gate)) == {PARTITIONS: "5", POLICY: "task", CODEC: "file"}
 
 
-def test_a_deploy_file(checkpoint, tmp_path):
-    file = tmp_path / "deploy.yaml"
-    file.write_text(f"spark_version: '4.2'\nconfs: {{{PARTITIONS}: 2}}\nsources: 2\n")
-    told = forecast_of(CheckpointGateOperator(task_id="gate", checkpoint=checkpoint, conf_file=str(file)))
-    assert told["decision"] == "block" and told["spark_error"] == "AssertionError"
-    one = CheckpointGateOperator(task_id="gate", checkpoint=checkpoint, conf_file=str(file), sources=1)
-    assert forecast_of(one)["decision"] == "warn"
-    assert [item["code"] for item in forecast_of(one)["findings"]] == ["CKPT224"], "written by a later Spark than 4.2"
-    file.write_text("confs: 3")
-    with pytest.raises(AirflowFailException, match="deploy.yaml: confs is not a mapping"):
-        one.execute({"ti": XComs()})
-
-
-@pytest.mark.parametrize(("name", "text"), [("spark-defaults.conf", "=5"), ("deploy.yaml", "- 5")])
-def test_a_deploy_file_that_is_none_is_named(checkpoint, tmp_path, name, text):
+@pytest.mark.parametrize(("name", "text"), [("spark-defaults.conf", "=5"), ("deploy.yaml", "sources: 2")])
+def test_a_file_of_confs_that_is_none_is_named(checkpoint, tmp_path, name, text):
     file = tmp_path / name
     file.write_text(text)
     with pytest.raises(AirflowFailException, match=name):

@@ -14,7 +14,8 @@ import pytest
 from airflow_provider_ckpt.change.record.journal import history
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.cli import run
-from airflow_provider_ckpt.query.deploy import parse_conf_file, parse_deploy_file
+from airflow_provider_ckpt.query.deploy import parse_conf_file
+from airflow_provider_ckpt.query.yaml_text import parse_yaml
 from airflow_provider_ckpt.storage.store import Store
 from tests.fake_query import FakeQuery
 
@@ -86,17 +87,14 @@ def test_refused_as_usage(query, capsys, tmp_path, case):
 @pytest.mark.parametrize(
     ("parse", "text", "message"),
     [
-        (parse_deploy_file, "confs: {a: 1, b: 2, a: 3}", "'a' again"),
-        (parse_deploy_file, "confs: {}\nconfs: {a: 1}", "'confs' again"),
-        (parse_deploy_file, "[]", "not a mapping"),
-        (parse_deploy_file, "confs: {a: null}", "a has no value"),
-        (parse_deploy_file, "confs: {a: [1]}", "a is a list"),
-        (parse_deploy_file, f"confs: {DEEP}", "nested"),
+        (parse_yaml, "confs: {a: 1, b: 2, a: 3}", "'a' again"),
+        (parse_yaml, "confs: {}\nconfs: {a: 1}", "'confs' again"),
+        (parse_yaml, f"confs: {DEEP}", "nested"),
         (parse_conf_file, "spark.x 1\nspark.x 2", "given twice"),
         (parse_conf_file, "[]", "not a line of spark-defaults.conf"),
     ],
 )
-def test_a_deploy_file_that_does_not_say_one_thing(parse, text, message):
+def test_a_text_that_does_not_say_one_thing(parse, text, message):
     with pytest.raises(ValueError, match=message):
         parse(text)
 
@@ -135,7 +133,7 @@ PIPES = {
     "an entry": ("v/checkpoint/offsets/3", ["show", "C"], 3),
     "an entry, checked": ("v/checkpoint/offsets/3", ["check", "C"], 1),
     "metadata": ("v/checkpoint/metadata", ["gate", "C"], 1),
-    "a deploy file": ("deploy.yaml", ["gate", "C", "--conf-file", "T/deploy.yaml"], 2),
+    "a file of confs": ("spark.conf", ["gate", "C", "--conf-file", "T/spark.conf"], 2),
     "a plan file": ("plan", ["rollback", "C", "--plan", "T/plan"], 3),
     "a baseline": ("known", ["check", "C", "--baseline", "T/known"], 2),
 }

@@ -12,7 +12,8 @@ from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.checks.findings import Finding
 from airflow_provider_ckpt.cli import run
 from airflow_provider_ckpt.errors import CheckpointError
-from airflow_provider_ckpt.query.deploy import parse_deploy_file
+from airflow_provider_ckpt.query.deploy import DeploySpec, declare
+from airflow_provider_ckpt.query.yaml_text import parse_yaml
 from airflow_provider_ckpt.report.table import Table, render
 from airflow_provider_ckpt.report.tables import findings_table
 from airflow_provider_ckpt.storage.store import Store
@@ -96,9 +97,9 @@ BOMB = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
     (BOMB, "has the alias"), ("confs: &a {x: *a}", "has the alias"), ("[" * 100_000, "deeper than 50"),
     ("a: " + "x" * (2 << 20), "more than 1,048,576 characters"), ("confs: {a: \x1b}", "character U.001B"), ("sources: 99999999999", "sources"),
 ])  # fmt: skip
-def test_a_deploy_file_is_bounded(text, said):
+def test_yaml_is_bounded(text, said):
     with pytest.raises(ValueError, match=said):
-        parse_deploy_file(text)
+        declare(DeploySpec(), parse_yaml(text))
 
 
 def test_a_checkpoint_that_says_nothing_hidden_is_shown_as_it_is(golden):

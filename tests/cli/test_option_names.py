@@ -22,7 +22,7 @@ def test_every_option_that_a_text_names_is_one_of_a_command():
     for place, text in texts_of(Path(airflow_provider_ckpt.__file__).parent):
         if place.startswith(("report/audit_page.py", "spark/audit.py")):
             continue  # a style sheet, whose variables begin alike; a program of its own
-        if place.startswith("cli/options.py") and text in ("--sources-file", "--backups"):
+        if place.startswith("cli/options.py") and text == "--backups":
             continue  # former names, which nothing else says
         wrong = [option for option in foreign_options("", text) if option not in known] if "--" in text else []
         assert wrong == [], f"{place}: {text}"
@@ -31,7 +31,6 @@ def test_every_option_that_a_text_names_is_one_of_a_command():
 @pytest.mark.parametrize(
     ("name", "former", "commands"),
     [
-        ("--conf-file", "--sources-file", ["fleet", "gate", "lag", "show", "wait"]),
         ("--backup-root", "--backups", ["fleet", "rollback", "salvage"]),
     ],
 )

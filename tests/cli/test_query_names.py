@@ -230,12 +230,21 @@ def test_an_option_that_takes_one_value_is_not_filled_with_two(declared, capsys)
     assert "give --source ID=TYPE:PLACE" in capsys.readouterr().err
 
 
-def test_a_given_option_of_storage_and_a_conf_file_win(declared, capsys, tmp_path):
+def test_a_given_option_of_storage_wins(declared, capsys):
     declared("sink: kafka\nstorage: {options: {anon: true}}")
     assert ckpt(capsys, "show", "orders", "--storage-option", "anon=false")[0] == 0
-    (tmp_path / "deploy.yaml").write_text("sink: console")
-    unknown = ckpt(capsys, "gate", "orders", "--conf-file", tmp_path / "deploy.yaml")[1]["unknown"]
-    assert "confs" in unknown
+
+
+def test_a_file_of_confs_wins_over_those_of_the_query_and_a_given_one_over_it(declared, capsys):
+    declared("confs: {spark.sql.shuffle.partitions: 7}")
+    (declared.file.parent / "spark.conf").write_text("spark.sql.shuffle.partitions 8\n")
+    words = ("gate", "orders", "--conf-file", declared.file.parent / "spark.conf")
+    for more, value in (((), "8"), (("--conf", "spark.sql.shuffle.partitions=9"), "9")):
+        confs = {item["key"]: item["deploy_value"] for item in ckpt(capsys, *words, *more)[1]["confs"]}
+        assert confs["spark.sql.shuffle.partitions"] == value
+    (declared.file.parent / "deploy.yaml").write_text("sink: console")
+    assert run([*map(str, words[:-1]), str(declared.file.parent / "deploy.yaml")]) == 2
+    assert "it is YAML, and a spark-defaults.conf is wanted; write its keys under queries" in capsys.readouterr().err
 
 
 def test_the_gate_judges_all_that_is_declared_and_the_file_of_confs(declared, capsys):

@@ -45,10 +45,10 @@ def test_without_sources_nobody_is_asked(show):
     assert "Lag" not in show()[1]
 
 
-def test_the_sources_may_be_those_of_a_deploy_file(show, tmp_path):
-    deploy = tmp_path / "deploy.yaml"
-    deploy.write_text(f"spark_version: '4.3'\nsources: ['file:{tmp_path}/in', rate]\n")
-    code, out, _ = show("--conf-file", str(deploy), "--json")
+def test_the_sources_may_be_those_of_the_query_file(show, tmp_path):
+    file = tmp_path / "ckpt.yaml"
+    file.write_text(f"format_version: 1\nqueries: {{q: {{checkpoint: q, sources: ['file:{tmp_path}/in', rate]}}}}\n")
+    code, out, _ = show("--file", str(file), "--json")
     assert (code, [item["total"] for item in json.loads(out)["lag"]]) == (0, [1, None])
 
 

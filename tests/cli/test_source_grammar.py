@@ -72,7 +72,7 @@ def test_topics_may_be_left_out_where_the_checkpoint_has_them(command, checkpoin
     assert all(names == {"orders"} for names in told[0][2]) and told[0][2]
 
 
-def test_so_do_python_a_deploy_file_and_the_pages(checkpoint):
+def test_so_do_python_and_the_pages(checkpoint):
     entry = observe(Store.open(str(checkpoint))).offset_seq(2)
     assert source_kind(entry, "0", {"0": "Kafka:broker:9092/orders"}) == "kafka"
     assert declare(DeploySpec(), {"sources": {"0": "Kafka:broker:9092"}}).source_kinds == {"0": "kafka"}

@@ -11,7 +11,7 @@ from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.cli import run
 from airflow_provider_ckpt.fleet import read_positions
 from airflow_provider_ckpt.fleet.read_positions import FleetPositions
-from airflow_provider_ckpt.query.deploy import parse_deploys
+from airflow_provider_ckpt.query.deploy import Deploys
 from airflow_provider_ckpt.sources.kafka.ask_brokers import Brokers
 from airflow_provider_ckpt.storage.store import Store
 from tests.goldens import unpack
@@ -37,16 +37,17 @@ def fleet(tmp_path, capsys, monkeypatch):
         document = json.loads(capsys.readouterr().out)
         return {Path(row["location"]).name: row for row in document["checkpoints"]}, document["summary"], code
 
-    call.root, call.file = root, tmp_path / "fleet.yaml"
-    call.file.write_text(
-        f"checkpoints:\n  a: {{sources: ['file:{tmp_path}/in']}}\n  b: {{sources: ['file:{tmp_path}/absent']}}\n"
-        "  c: {sources: [rate]}\n"
-    )
+    def declare(**queries: str) -> None:
+        lines = (f"  {name}: {{checkpoint: {root}/{name}, {said}}}\n" for name, said in queries.items())
+        call.file.write_text(f"format_version: 1\nqueries:\n{''.join(lines)}")
+
+    call.root, call.file, call.declare = root, tmp_path / "fleet.yaml", declare
+    declare(a=f"sources: ['file:{tmp_path}/in']", b=f"sources: ['file:{tmp_path}/absent']", c="sources: [rate]")
     return call
 
 
 def test_each_query_is_asked_for_its_own_sources_and_what_cannot_be_asked_is_no_pass(fleet):
-    rows, summary, code = fleet("--conf-file", str(fleet.file))
+    rows, summary, code = fleet("--file", str(fleet.file))
     assert [source["total"] for source in rows["a"]["lag"]] == [1]
     assert rows["a"]["lag_error"] is None
     assert rows["b"]["lag"] is None and "absent" in rows["b"]["lag_error"]
@@ -58,24 +59,22 @@ def test_each_query_is_asked_for_its_own_sources_and_what_cannot_be_asked_is_no_
 
 def test_a_position_that_cannot_be_read_is_a_row_and_no_pass(fleet):
     commit_batch(fleet.root / "a", 0, '{"logOffset":"1"}')
-    row = fleet("--conf-file", str(fleet.file))[0]["a"]
+    row = fleet("--file", str(fleet.file))[0]["a"]
     assert row["lag_error"] is None and "lag" in row["unknown"]
     assert [(source["total"], source["is_partial"]) for source in row["lag"]] == [(None, True)]
 
 
 def test_a_source_that_does_not_answer_is_no_pass(fleet, tmp_path):
     deploy = "sink: console, confs: {}, operators: []"
-    fleet.file.write_text(
-        f"checkpoints:\n  a: {{sources: ['file:{tmp_path}/in'], {deploy}}}\n"
-        f"  b: {{sources: ['file:{tmp_path}/absent'], {deploy}}}\n  c: {{sources: [rate], {deploy}}}\n"
-    )
-    rows, summary, _ = fleet("--conf-file", str(fleet.file), "--deep", "--spark-version", "4.3")
+    sources = {"a": f"['file:{tmp_path}/in']", "b": f"['file:{tmp_path}/absent']", "c": "[rate]"}
+    fleet.declare(**{name: f"sources: {said}, {deploy}" for name, said in sources.items()})
+    rows, summary, _ = fleet("--file", str(fleet.file), "--deep", "--spark-version", "4.3")
     assert (rows["a"]["decision"], rows["a"]["unknown"]) == ("pass", [])
     assert (rows["b"]["decision"], rows["b"]["unknown"]) == ("warn", ["lag"])
     assert (rows["c"]["decision"], rows["c"]["unknown"]) == ("warn", ["lag"]), "its type alone was declared"
     assert summary["decision"] == "warn"
-    fleet.file.write_text(f"checkpoints:\n  a: {{sources: [file], {deploy}}}")
-    assert fleet("--conf-file", str(fleet.file))[0]["a"]["unknown"][-2:] == ["data loss of source 0", "lag"]
+    fleet.declare(a=f"sources: [file], {deploy}")
+    assert fleet("--file", str(fleet.file))[0]["a"]["unknown"][-2:] == ["data loss of source 0", "lag"]
 
 
 def test_without_a_declaration_nobody_is_asked(fleet):
@@ -86,14 +85,14 @@ def test_without_a_declaration_nobody_is_asked(fleet):
 
 
 def test_people_see_the_lag_in_the_rows(fleet, capsys):
-    assert run(["fleet", str(fleet.root), "--conf-file", str(fleet.file)]) == 1
+    assert run(["fleet", str(fleet.root), "--file", str(fleet.file)]) == 1
     out = capsys.readouterr().out
     assert "1 whose sources could not be asked" in out.splitlines()[0]
     assert "1 file" in out
 
 
 def test_prometheus_gets_one_text(fleet, capsys):
-    run(["fleet", str(fleet.root), "--conf-file", str(fleet.file), "--format", "openmetrics"])
+    run(["fleet", str(fleet.root), "--file", str(fleet.file), "--format", "openmetrics"])
     lines = capsys.readouterr().out.splitlines()
     assert lines[-1] == "# EOF"
     assert [line[-1] for line in lines if line.startswith("ckpt_checkpoint_readable{")] == ["1", "0", "1"]
@@ -102,8 +101,8 @@ def test_prometheus_gets_one_text(fleet, capsys):
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (("--ages",), "--ages needs --source or --conf-file"),
-        (("--kafka-config", "a=b"), "need --source or --conf-file"),
+        (("--ages",), "--ages needs --source, or sources in the query file"),
+        (("--kafka-config", "a=b"), "need --source"),
         (("--json", "--format", "openmetrics"), "give either --json or --format openmetrics"),
         (("--source", "0=rate", "--source-option", "0.limit=5"), "is no option of a source"),
     ],
@@ -114,9 +113,9 @@ def test_what_makes_no_sense_is_a_usage_error(fleet, capsys, options, says):
 
 
 def test_a_file_that_is_none_is_a_usage_error(fleet, capsys):
-    fleet.file.write_text("checkpoints: 5")
-    assert run(["fleet", str(fleet.root), "--conf-file", str(fleet.file)]) == 2
-    assert "checkpoints is not a mapping" in capsys.readouterr().err
+    fleet.file.write_text("format_version: 1\nqueries: 5")
+    assert run(["fleet", str(fleet.root), "--file", str(fleet.file)]) == 2
+    assert "line 2, queries: it is not a mapping" in capsys.readouterr().err
 
 
 def test_losses_are_findings_and_one_connection_serves_all(kafka, tmp_path, capsys, monkeypatch):
@@ -141,9 +140,9 @@ def test_losses_are_findings_and_one_connection_serves_all(kafka, tmp_path, caps
     assert [row["decision"] for row in rows] == ["warn", "block", "warn"], "the sink was not declared"
     assert not any("topic ids" in row["unknown"] for row in rows)
 
-    deploys = parse_deploys("deploy.yaml", f"sources: ['kafka:{kafka.bootstrap}']")
+    deploys = Deploys(over={"sources": [f"kafka:{kafka.bootstrap}"]})
     brokers = Brokers({})
-    monkeypatch.setattr(read_positions, "Brokers", lambda _: brokers)
+    monkeypatch.setattr(read_positions, "Brokers", lambda _, configs: brokers)
     positions = FleetPositions(deploys, Store.open, {}, NOW_MS)
     stores = [Store.open(str(tmp_path / f"fleet/q{number}")) for number in range(3)]
     views = [observe(store) for store in stores]

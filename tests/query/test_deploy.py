@@ -1,25 +1,19 @@
-"""Deploy files: what they declare, and a message for each line that declares nothing."""
+"""Deploys: what is declared of one and of several, and a message for each key or line that declares nothing."""
 
 from __future__ import annotations
 
 import pytest
 
-from airflow_provider_ckpt.query.deploy import (
-    DeploySpec,
-    parse_conf_file,
-    parse_deploy,
-    parse_deploy_file,
-    parse_deploys,
-)
+from airflow_provider_ckpt.query.deploy import Deploys, DeploySpec, declare, parse_conf_file
 from airflow_provider_ckpt.query.sink import Sink, parse_sink
 from airflow_provider_ckpt.query.source import Source
 from airflow_provider_ckpt.query.spark_version import SPARK_MAX
+from airflow_provider_ckpt.query.yaml_text import parse_yaml
 
 SHUFFLE = "spark.sql.shuffle.partitions"
 
-#: What each deploy file declares.
+#: What each text in YAML declares.
 DECLARED: dict[str, DeploySpec] = {
-    "": DeploySpec(),
     "confs:": DeploySpec(),
     "confs: {}": DeploySpec(sets_no_conf=True),
     f"confs: {{{SHUFFLE}: 8, a: true, b: ''}}": DeploySpec(
@@ -39,13 +33,12 @@ DECLARED: dict[str, DeploySpec] = {
 
 
 @pytest.mark.parametrize(("text", "declared"), DECLARED.items())
-def test_a_deploy_file_declares(text, declared):
-    assert parse_deploy_file(text) == declared
+def test_a_mapping_declares(text, declared):
+    assert declare(DeploySpec(), parse_yaml(text)) == declared
 
 
-#: What is said of each file that is none.
+#: What is said of each text that declares nothing.
 REFUSED = {
-    "[a]": "not a mapping with keys such as confs",
     "a: 1": "unknown key 'a'; the keys are async_progress, classes, ",
     "confs: []": "confs is not a mapping",
     "confs: {1: a}": "confs has the key 1, which is not the name of a conf",
@@ -68,20 +61,17 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("text", "problem"), REFUSED.items(), ids=[text[:40] for text in REFUSED])
-def test_a_file_that_declares_nothing_is_refused_by_its_line_or_key(text, problem):
+def test_what_declares_nothing_is_refused_by_its_key(text, problem):
     with pytest.raises(ValueError, match=problem):
-        parse_deploy_file(text)
+        declare(DeploySpec(), parse_yaml(text))
 
 
 @pytest.mark.parametrize("name", ["deploy.yaml", "s3://lake/deploy.yml"])
-def test_yaml_is_known_by_its_name(name):
-    assert parse_deploy(name, "sink: memory") == DeploySpec(sink=Sink("memory"))
-
-
-@pytest.mark.parametrize("name", ["spark-defaults.conf", "deploy.txt"])
-def test_any_other_file_is_one_of_confs(name):
-    assert parse_deploy(name, f"{SHUFFLE} 8") == DeploySpec(confs={SHUFFLE: "8"}, sets_no_conf=True)
-    assert parse_deploy(name, "") == DeploySpec(sets_no_conf=True)
+def test_yaml_is_no_file_of_confs_and_it_is_said_where_it_belongs(name):
+    says = "it is YAML, and a spark-defaults.conf is wanted; write its keys under queries, NAME of a ckpt.yaml, with"
+    with pytest.raises(ValueError, match=says):
+        parse_conf_file("sink: memory", name)
+    assert parse_conf_file("a 1", "spark-defaults.conf") == {"a": "1"}
 
 
 def test_a_file_of_confs():
@@ -125,9 +115,9 @@ def test_where_a_file_sink_writes(sink, place):
 
 
 def test_the_sources_have_their_ids_where_these_are_declared():
-    deploy = parse_deploy_file("sources: {'0': 'kafka:b:9092/t', '3': ''}")
+    deploy = declare(DeploySpec(), {"sources": {"0": "kafka:b:9092/t", "3": ""}})
     assert deploy.by_id == {"0": Source("0", "kafka", "b:9092/t"), "3": Source("3")}
-    assert parse_deploy_file("sources: 2").by_id == {}
+    assert declare(DeploySpec(), {"sources": 2}).by_id == {}
 
 
 def test_the_confs_that_come_later_win():
@@ -136,65 +126,27 @@ def test_the_confs_that_come_later_win():
     assert not later.switches_on("a") and DeploySpec(confs={"a": "true"}).switches_on("a")
 
 
-FILE = """
-spark_version: "4.3"
-sources: ["kafka:broker:9092"]
-checkpoints:
-  s3://lake/checkpoints/orders:
-    sources: {"0": "kafka:broker:9092/orders", "1": "rate"}
-    source_options: {0.maxOffsetsPerTrigger: 1000}
-    trigger: availableNow
-  clicks: {sources: ["delta:s3://lake/clicks"]}
-  "s3://lake/old/*": {spark_version: "3.5"}
-  "file:///data/c/": {sources: ["rate"]}
-"""
+DEPLOYS = Deploys({"s3://lake/c/orders": DeploySpec(trigger="once"), "/data/c": DeploySpec(classes=("a.B",))})
 
 
 @pytest.mark.parametrize(
-    ("location", "sources", "version"),
+    ("location", "trigger", "classes"),
     [
-        ("s3://lake/checkpoints/orders", ("broker:9092/orders", ""), (4, 3)),
-        ("s3://lake/checkpoints/orders/", ("broker:9092/orders", ""), (4, 3)),
-        ("s3://lake/checkpoints/orders-2", ("broker:9092",), (4, 3)),
-        ("/anywhere/clicks", ("s3://lake/clicks",), (4, 3)),
-        ("s3://lake/old/a/b", ("broker:9092",), (3, 5)),
-        ("/data/c", ("",), (4, 3)),
-        ("gs://other", ("broker:9092",), (4, 3)),
+        ("s3://lake/c/orders", "once", ()),
+        ("s3a://lake/c/orders/", "once", ()),
+        ("s3://lake/c/orders-2", None, ()),
+        ("file:///data/c/", None, ("a.B",)),
+        ("gs://other", None, ()),
     ],
 )
-def test_the_first_entry_that_fits_counts_over_what_is_said_for_all(location, sources, version):
-    deploy = parse_deploys("fleet.yaml", FILE).of(location)
-    assert tuple(source.place for source in deploy.sources) == sources
-    assert deploy.declared_version[:2] == version
+def test_the_deploy_of_a_query_is_found_by_the_place_of_its_checkpoint(location, trigger, classes):
+    deploy = DEPLOYS.of(location)
+    assert (deploy.trigger, deploy.classes) == (trigger, classes)
 
 
-def test_options_and_trigger_are_of_the_entry():
-    deploys = parse_deploys("fleet.yml", FILE)
-    orders, other = deploys.of("s3://lake/checkpoints/orders"), deploys.of("s3://lake/x")
-    assert (orders.source_options, orders.trigger) == ({"0.maxOffsetsPerTrigger": "1000"}, "availableNow")
-    assert (other.source_options, other.trigger) == ({}, None)
-
-
-def test_a_deploy_file_is_of_every_checkpoint():
-    assert (
-        parse_deploys("deploy.yaml", "sources: 2").of("/a").sources
-        == parse_deploys("d.yml", "sources: 2").of("/b").sources
-    )
-    assert parse_deploys("spark-defaults.conf", "spark.a b").of("/a").confs == {"spark.a": "b"}
-    assert parse_deploys("deploy.yaml", "").of("/a").sources is None
-
-
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        ("- 1", "is not a mapping with keys such as sources"),
-        ("checkpoints: [a]", "checkpoints is not a mapping from at most 100,000 locations"),
-        ("checkpoints: {a: [kafka]}", "checkpoints has 'a', which is not a mapping"),
-        ("checkpoints: {a: {sources: [kakfa]}}", "checkpoints has 'a': unknown source type 'kakfa'"),
-        ("source: 1", "unknown key 'source'"),
-        ("checkpoints: {a: {sources: 1}, a: {sources: 2}}", "gives 'a' again"),
-    ],
-)
-def test_what_is_no_such_file_says_why(text, says):
-    with pytest.raises(ValueError, match=says):
-        parse_deploys("fleet.yaml", text)
+def test_what_is_said_of_all_wins():
+    said = DEPLOYS.with_said({"trigger": "availableNow", "sink": None})
+    assert [said.of(at).trigger for at in ("s3://lake/c/orders", "/x")] == ["availableNow", "availableNow"]
+    assert said.of("/data/c").classes == ("a.B",)
+    with pytest.raises(ValueError, match="unknown key 'source'"):
+        DEPLOYS.with_said({"source": 1})

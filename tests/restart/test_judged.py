@@ -119,20 +119,22 @@ def test_what_a_table_remembers_is_judged(golden, last_batch, decision):
     (("--fail-on", "warn"), 1, "WARN {}: Spark starts"),
     (("--quick",), 0, "WARN {}: Spark starts and runs batch 8; not judged: spark_version, confs, sources, operators, "
      "sink, state, source logs, checksum files"),
-    (("--conf-file", "deploy.yaml", "--fail-on", "warn"), 0, "PASS {}: Spark starts and runs batch 8"),
-    (("--conf-file", "deploy.yaml", "--quick", "--fail-on", "warn"), 1, "WARN {}: Spark starts and runs batch 8; not "
+    (("--file", "ckpt.yaml", "--fail-on", "warn"), 0, "PASS {}: Spark starts and runs batch 8"),
+    (("--file", "ckpt.yaml", "--quick", "--fail-on", "warn"), 1, "WARN {}: Spark starts and runs batch 8; not "
      "judged: state, source logs, checksum files"),
-    (("--conf-file", "deploy.yaml", "--conf", "spark.sql.shuffle.partitions=8"), 1, "BLOCK {}: Spark starts and runs "
+    (("--file", "ckpt.yaml", "--conf", "spark.sql.shuffle.partitions=8"), 1, "BLOCK {}: Spark starts and runs "
      "batch 8, but spark.sql.shuffle.partitions = 8 will be ignored"),
-    (("--conf-file", "deploy.yaml", "--source-count", "3"), 1, "BLOCK {}: Spark stops with AssertionError, because"),
-    (("--conf-file", "deploy.yaml", "--operator", "dedupe"), 1, "BLOCK {}: Spark stops with STREAMING_STATEFUL"),
+    (("--file", "ckpt.yaml", "--source-count", "3"), 1, "BLOCK {}: Spark stops with AssertionError, because"),
+    (("--file", "ckpt.yaml", "--operator", "dedupe"), 1, "BLOCK {}: Spark stops with STREAMING_STATEFUL"),
 ])  # fmt: skip
 def test_the_first_line_says_the_decision_and_what_was_not_judged(
     golden, capsys, monkeypatch, tmp_path, arguments, code, first
 ):
     checkpoint = golden("agg-hdfs")
-    (tmp_path / "deploy.yaml").write_text(json.dumps(DEPLOY))
+    entry = {**DEPLOY, "checkpoint": str(checkpoint)}
+    (tmp_path / "ckpt.yaml").write_text(json.dumps({"format_version": 1, "queries": {"a": entry}}))
     monkeypatch.chdir(tmp_path)
+    arguments = arguments if "--file" in arguments else (*arguments, "--file", "none")
     assert run(["gate", str(checkpoint), *arguments]) == code
     out = capsys.readouterr().out
     assert out.startswith(first.format(checkpoint)), out.partition("\n")[0]

@@ -6,7 +6,7 @@ import pytest
 
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.errors import CheckpointError, StoreError
-from airflow_provider_ckpt.query.deploy import DeploySpec, declare, parse_deploy_file
+from airflow_provider_ckpt.query.deploy import DeploySpec, declare
 from airflow_provider_ckpt.query.source import parse_by_id
 from airflow_provider_ckpt.query.source_options import parse_options
 from airflow_provider_ckpt.sources.open_end import Access
@@ -72,9 +72,13 @@ def test_what_cannot_be_asked_is_an_error(kafka, tmp_path, lag):
         lag(s0="kafka")
 
 
-DEPLOY = parse_deploy_file(
-    "sources: {'0': 'kafka:b:9092/t', '1': rate, '2': 'delta:/lake/t', '3': ''}\n"
-    "source_options: {0.maxOffsetsPerTrigger: 5}\ntrigger: once"
+DEPLOY = declare(
+    DeploySpec(),
+    {
+        "sources": {"0": "kafka:b:9092/t", "1": "rate", "2": "delta:/lake/t", "3": ""},
+        "source_options": {"0.maxOffsetsPerTrigger": 5},
+        "trigger": "once",
+    },
 )
 
 

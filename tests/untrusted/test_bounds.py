@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from airflow_provider_ckpt.errors import StoreError
-from airflow_provider_ckpt.query.deploy import parse_deploy_file
-from airflow_provider_ckpt.query.yaml_text import MOST_YAML_CHARS, MOST_YAML_DEPTH
+from airflow_provider_ckpt.query.yaml_text import MOST_YAML_CHARS, MOST_YAML_DEPTH, parse_yaml
 from airflow_provider_ckpt.sources.file.end import MOST_PATTERNS, covered
 from airflow_provider_ckpt.untrusted.limits import MIB, TABLE_METADATA_BYTES
 from tests.goldens import unpack
@@ -129,5 +128,5 @@ YAML = {
 def test_yaml_out_of_bounds_is_refused_at_once(text, said):
     began = time.process_time()
     with pytest.raises(ValueError, match=said):
-        parse_deploy_file(text)
+        parse_yaml(text)
     assert time.process_time() - began < 5

@@ -66,7 +66,7 @@ class Plan:
         sink: Location of the sink whose log is trimmed, or empty.
         undoes: Id of the plan that an undo takes back, or empty.
         notes: How the target was found, and what that means; for people.
-        trigger: The trigger of the query as a deploy file says it, such as ``realTime``; empty when nobody has said.
+        trigger: The trigger of the query as the query file says it, such as ``realTime``; empty when nobody has said.
         asked: The request, by which the same change is recognised: of a reset a digest, of a change
             of sources all of it; empty in other plans, and in those of earlier versions.
         declared: What the query file declared when it was made, as JSON; empty when no file was read.

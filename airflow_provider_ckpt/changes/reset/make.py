@@ -77,7 +77,7 @@ def make_reset(
         aim: The goal of the move.
         sink: The sink of the query; a file sink when ``stores.sink`` is given and nothing else is said.
         state_sees_rows_again: The user's word that a query with state may read again what its state has counted.
-        trigger: The trigger of the query as a deploy file says it; ``realTime`` changes what is sure of the sink.
+        trigger: The trigger of the query as the query file says it; ``realTime`` changes what is sure of the sink.
         fenced: Require the fence that is there (``ckpt fence``) in place of the word that the query is stopped.
         asks_anew: True if who asks now is another one than who has made a change, as its record says it, and so wants
             the same relative move once more.

@@ -116,7 +116,7 @@ def make_restore(
         new_query_id: A fork gets an id of its own; None moves the query with its id.
         path_rules: Absolute paths that change inside the checkpoint, beside those to its own schema files.
         sinks: Sinks of the query, for the effects, each with the store of its ``directory``.
-        trigger: The trigger of the query as a deploy file says it; ``realTime`` changes what is sure of the sinks.
+        trigger: The trigger of the query as the query file says it; ``realTime`` changes what is sure of the sinks.
 
     Raises:
         ObjectExistsError: There is something else at the location.

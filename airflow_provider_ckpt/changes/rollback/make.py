@@ -86,7 +86,7 @@ def make_rollback(
         trim_sink_log: Remove the dropped batches from the file sink's log as well.
         sink: The sink at ``stores.sink``, or a sink that has no place; a file sink when nothing says otherwise.
         sources: Declared types by source id, to count what will be read again.
-        trigger: The trigger of the query as a deploy file says it; ``realTime`` changes what is sure of the sink.
+        trigger: The trigger of the query as the query file says it; ``realTime`` changes what is sure of the sink.
         fenced: Require the fence that is there (``ckpt fence``) in place of the word that the query is stopped.
 
     Raises:

@@ -63,7 +63,7 @@ def make_salvage(
         stores: The places of the change; in ``stores.backups`` files are searched for that the checkpoint lacks.
         trim_sink_log: Remove the batches that are given up from the file sink's log as well.
         sink: The sink at ``stores.sink``, or a sink that has no place; a file sink when nothing says otherwise.
-        trigger: The trigger of the query as a deploy file says it.
+        trigger: The trigger of the query as the query file says it.
 
     Raises:
         BatchNotRestorableError: No batch can be saved; the error says why for the newest ones.

@@ -57,7 +57,7 @@ def make_source_change(
         stores: The checkpoint and the other places of the change.
         change: The source that each source of the next query continues.
         sink: The sink of the query; a file sink when ``stores.sink`` is given and nothing else is said.
-        trigger: The trigger of the query as a deploy file says it.
+        trigger: The trigger of the query as the query file says it.
         fenced: Require the fence that is there (``ckpt fence``) in place of the word that the query is stopped.
 
     Raises:

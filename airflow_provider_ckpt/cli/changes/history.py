@@ -22,10 +22,11 @@ from airflow_provider_ckpt.cli.options import (
     shared,
     user_and_host,
 )
+from airflow_provider_ckpt.cli.query_names import query_at
 from airflow_provider_ckpt.cli.render import print_error, print_json, print_tables, say
 from airflow_provider_ckpt.cli.streams import has_done
 from airflow_provider_ckpt.documents import FORMAT_VERSION
-from airflow_provider_ckpt.errors import CheckpointNotFoundError
+from airflow_provider_ckpt.errors import CheckpointError, CheckpointNotFoundError
 from airflow_provider_ckpt.fleet.read_histories import Asked, Changes, is_checkpoint, read_histories
 from airflow_provider_ckpt.report.table import counted
 from airflow_provider_ckpt.report.tables import history_table, plan_tables
@@ -33,11 +34,12 @@ from airflow_provider_ckpt.times import time_text
 from airflow_provider_ckpt.visible import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from airflow_provider_ckpt.change.plan.plan import Plan
     from airflow_provider_ckpt.change.record.journal import Record
     from airflow_provider_ckpt.documents.changes import ForgetDocument, HistoryDocument, RecordDocument
+    from airflow_provider_ckpt.storage.store import Store
 
 
 @command(
@@ -46,7 +48,7 @@ if TYPE_CHECKING:
     "ckpt history s3://lake/checkpoints/orders --plan 451407f95c58d253",
     also=TIMES,
 )
-@click.argument("location", shell_complete=directories)
+@click.argument("location", shell_complete=directories, nargs=-1)
 @click.option(
     "--undo-to",
     "undo_root",
@@ -67,7 +69,7 @@ if TYPE_CHECKING:
 @executing
 @shared
 def history(
-    location: str,
+    location: tuple[str, ...],
     undo_root: str | None,
     plan_id: str | None,
     forget_id: str | None,
@@ -80,8 +82,11 @@ def history(
 ) -> None:
     """Show the changes of a checkpoint, or of all below a root.
 
-    It says when each was made, by whom and by which plan. Records that cannot be read are named on stderr.
+    It says when each was made, by whom and by which plan. Of several locations, and without one of every query of the
+    query file, each has its records where the file says. Records that cannot be read are named on stderr.
     """
+    if not location:
+        raise click.UsageError("give the location of a checkpoint, or declare queries in a ckpt.yaml")
     asked = Asked(since_ms, until_ms, by or "")
     if asked != Asked() and (plan_id or forget_id):
         raise click.UsageError("--since, --until and --by choose among all changes: leave out --plan and --forget")
@@ -89,7 +94,12 @@ def history(
         raise click.UsageError("give --plan or --forget, not both")
     if execute and not forget_id:
         raise click.UsageError("--execute carries out --forget PLAN_ID; without it nothing is changed")
-    stores = Stores.of(location, opening(storage_options), undo=undo_root)
+    if len(location) > 1:
+        if plan_id or forget_id:
+            raise click.UsageError("--plan and --forget are of one checkpoint: give its location")
+        _show_several(location, undo_root, opening(storage_options), asked, as_json=as_json)
+        return
+    stores = Stores.of(location[0], opening(storage_options), undo=undo_root)
     if forget_id:
         _forget(stores, forget_id, execute, as_json)
     elif plan_id:
@@ -101,18 +111,44 @@ def history(
 def _show_changes(stores: Stores, asked: Asked, *, as_json: bool) -> None:
     """The changes of one checkpoint, also of one that is gone; or of those below a root."""
     where = stores.checkpoint.location
-    changes, unreadable = survey(stores.checkpoint, stores.undo)
-    if changes or unreadable or is_checkpoint(stores.checkpoint):
-        found, count = [Changes(where, changes, unreadable)], None
-    else:
-        found = list(read_histories([stores.checkpoint], stores.undo))
-        count = sum(not item.problem for item in found)
-        if not found:
-            raise CheckpointNotFoundError(
-                "this is not a checkpoint, there is none below it, and there is no record of a change to it.",
-                location=where,
-                hint="Records are in _ckpt_undo beside each checkpoint, or where --undo-to says.",
-            )
+    found, count = _changes_of(stores)
+    wanted = _show_found(where, found, asked, count, as_json=as_json)
+    if as_json:
+        return
+    _say_how_many(where, found, wanted, count)
+    if count is None and (holder := who_holds(stores.checkpoint, stores.undo)) is not None:
+        who = f"{holder.by or 'somebody'} (process {holder.pid}, since {time_text(holder.since_ms)})"
+        say(f"The lock of this location is held by {visible(who)}: what is interrupted may still go on.")
+
+
+def _show_several(
+    locations: Sequence[str],
+    undo_root: str | None,
+    opener: Callable[[str], Store],
+    asked: Asked,
+    *,
+    as_json: bool,
+) -> None:
+    """The changes of several checkpoints, or of those below several roots."""
+    found: list[Changes] = []
+    for location in locations:
+        query = query_at(location)
+        try:
+            stores = Stores.of(location, opener, undo=undo_root or (query.undo if query else None))
+            found += _changes_of(stores)[0]
+        except CheckpointError as error:
+            found.append(Changes(location, problem=str(error)))
+    where, count = " ".join(locations), sum(not item.problem for item in found)
+    _show_found(where, found, asked, count, as_json=as_json)
+    if not as_json:
+        shown = sum(len(list(filter(asked.wants, item.records))) for item in found)
+        say(f"{counted(shown, 'change')} of {counted(count, 'checkpoint')}.")
+
+
+def _show_found(
+    where: str, found: Sequence[Changes], asked: Asked, count: int | None, *, as_json: bool
+) -> list[Changes]:
+    """Print the changes that are wanted, and return them."""
     for error in (error for item in found for error in item.unreadable.values()):
         print_error(error, as_json=False)
     problems = [f"{item.location}: {item.problem}" for item in found if item.problem]
@@ -131,13 +167,26 @@ def _show_changes(stores: Stores, asked: Asked, *, as_json: bool) -> None:
             ],
         }
         print_json(document)
-        return
+        return wanted
     for item in wanted:
         _print_changes(item.location, item.records)
-    _say_how_many(where, found, wanted, count)
-    if count is None and (holder := who_holds(stores.checkpoint, stores.undo)) is not None:
-        who = f"{holder.by or 'somebody'} (process {holder.pid}, since {time_text(holder.since_ms)})"
-        say(f"The lock of this location is held by {visible(who)}: what is interrupted may still go on.")
+    return wanted
+
+
+def _changes_of(stores: Stores) -> tuple[list[Changes], int | None]:
+    """The changes of one checkpoint; or of those below a root, and how many these are. Raises CheckpointError."""
+    where = stores.checkpoint.location
+    changes, unreadable = survey(stores.checkpoint, stores.undo)
+    if changes or unreadable or is_checkpoint(stores.checkpoint):
+        return [Changes(where, changes, unreadable)], None
+    found = list(read_histories([stores.checkpoint], stores.undo))
+    if not found:
+        raise CheckpointNotFoundError(
+            "this is not a checkpoint, there is none below it, and there is no record of a change to it.",
+            location=where,
+            hint="Records are in _ckpt_undo beside each checkpoint, or where --undo-to says.",
+        )
+    return found, sum(not item.problem for item in found)
 
 
 def _in_order(found: Sequence[Changes]) -> list[Record]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -20,11 +20,14 @@ from airflow_provider_ckpt.cli.options import (
     triggered,
     units_or_ms,
 )
-from airflow_provider_ckpt.cli.positions.source_options import asked_sources, asking
+from airflow_provider_ckpt.cli.positions.source_options import AskedSources, asked_sources, asking
+from airflow_provider_ckpt.cli.query_names import deploys_of_file, query_at
 from airflow_provider_ckpt.cli.render import print_json, print_tables, say
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.documents import FORMAT_VERSION
+from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.fleet.row import FleetRow
+from airflow_provider_ckpt.query.declared import DECLARED
 from airflow_provider_ckpt.report.lag_tables import LAG_COLUMNS, how_far, lag_row, partitions_table
 from airflow_provider_ckpt.report.openmetrics import lag_metrics
 from airflow_provider_ckpt.report.table import Table
@@ -36,7 +39,7 @@ from airflow_provider_ckpt.times import time_text
 from airflow_provider_ckpt.visible import visible
 
 if TYPE_CHECKING:
-    from airflow_provider_ckpt.documents.positions import LagDocument
+    from airflow_provider_ckpt.documents.positions import LagDocument, LagsDocument
 
 #: Partitions that people are shown, those with most unread first; ``--json`` has all of them.
 MOST_ROWS = 100
@@ -47,7 +50,7 @@ MOST_ROWS = 100
     "ckpt lag s3://lake/checkpoints/orders --source 0=kafka:broker:9092 --max 5m",
     "ckpt lag s3://lake/checkpoints/orders --source 0=delta:s3://lake/orders --format openmetrics",
 )
-@click.argument("location", shell_complete=directories)
+@click.argument("location", shell_complete=directories, nargs=-1)
 @asking
 @triggered
 @option(
@@ -64,7 +67,7 @@ MOST_ROWS = 100
 @formatted
 @shared
 def lag(
-    location: str,
+    location: tuple[str, ...],
     ages: bool,
     most: str | None,
     document: str | None,
@@ -76,31 +79,71 @@ def lag(
 
     For Kafka it counts offsets, and there may be fewer records than offsets; for tables and directories it counts
     versions, snapshots, files and bytes. Only committed batches count. With --max the exit code is 1 when the query is
-    further behind than that, and also where nobody can tell.
+    further behind than that, and also where nobody can tell. Without a location it shows every query of the query file,
+    each with its own sources.
     """
-    shown_as, asked = format_of(document, as_json=as_json), asked_sources(**said)
-    store = open_store(location, storage_options)
+    if not location:
+        raise click.UsageError("give the location of a checkpoint, or declare queries in a ckpt.yaml")
+    shown_as, asked = format_of(document, as_json=as_json), asked_sources(**said, declared=deploys_of_file())
     units, max_age_ms = (None, None) if most is None else units_or_ms(most)
-    with_ages = ages or max_age_ms is not None
-    question = LagQuestion({}) if asked is None else question_of(asked.deploys.of(store.location), ages=with_ages)
+    read: list[tuple[CheckpointView, tuple[SourceLag, ...]]] = []
+    failed: dict[str, CheckpointError | click.UsageError] = {}
+    for at in location:
+        try:
+            read.append(_read(at, asked, storage_options, ages=ages or max_age_ms is not None))
+        except (CheckpointError, click.UsageError) as error:
+            if len(location) == 1:
+                raise
+            failed[at] = error
+    _show(read, failed, shown_as, are_many=len(location) > 1)
+    behind = (
+        []
+        if most is None
+        else [(view, source) for view, found in read for source in found if not source.is_within(units, max_age_ms)]
+    )
+    for view, source in behind:
+        which = f"Source {source.source_id}{f' of {visible(view.location)}' if len(location) > 1 else ''}"
+        say(f"{which} is more than {most} behind, or nobody can tell: {how_far(source)}.", colour="red", err=True)
+    return max([int(bool(behind)), *(error.exit_code for error in failed.values())])
+
+
+def _read(
+    location: str, asked: AskedSources | None, storage_options: tuple[str, ...], *, ages: bool
+) -> tuple[CheckpointView, tuple[SourceLag, ...]]:
+    """How far a query is behind. Raises click.UsageError where no source is declared, CheckpointError."""
+    store = open_store(location, storage_options)
+    question = LagQuestion({}) if asked is None else question_of(asked.deploys.of(store.location), ages=ages)
     if asked is None or not question.sources:
         raise click.UsageError(
             "no source was declared, so nobody can be asked where it ends. " + hint_of(store, option="--source ")
         )
-    view, now = observe(store), now_ms()
-    access = Access(lambda place: open_store(place, storage_options), store, asked.kafka_config, "--source ")
-    found = read_lag(view, question, access, now)
+    query = query_at(location)
+    config = {**(DECLARED["kafka_config"].of(query) if query else {}), **asked.kafka_config}
+    access = Access(lambda place: open_store(place, storage_options), store, config, "--source ")
+    view = observe(store)
+    return view, read_lag(view, question, access, now_ms())
+
+
+def _show(
+    read: Sequence[tuple[CheckpointView, tuple[SourceLag, ...]]],
+    failed: Mapping[str, CheckpointError | click.UsageError],
+    shown_as: str,
+    *,
+    are_many: bool,
+) -> None:
+    not_read = [f"{at}: {error}" for at, error in failed.items()]
     if shown_as == "openmetrics":
-        click.echo(lag_metrics(_row_of(view, found)), nl=False)
+        rows = [_row_of(view, found) for view, found in read]
+        click.echo(lag_metrics(*rows), nl=False)
     elif shown_as == "json":
-        print_json(_document(view, found))
+        documents = [_document(view, found) for view, found in read]
+        several: LagsDocument = {"format_version": FORMAT_VERSION, "queries": documents, "not_read": not_read}
+        print_json(several if are_many else documents[0])
     else:
-        _print(view, found)
-    behind = [] if most is None else [source for source in found if not source.is_within(units, max_age_ms)]
-    for source in behind:
-        behind_by = f"Source {source.source_id} is more than {most} behind, or nobody can tell: {how_far(source)}."
-        say(behind_by, colour="red", err=True)
-    return 1 if behind else 0
+        for view, found in read:
+            _print(view, found)
+    for text in not_read:
+        say(visible(text), colour="red", err=True)
 
 
 def _row_of(view: CheckpointView, found: tuple[SourceLag, ...]) -> FleetRow:

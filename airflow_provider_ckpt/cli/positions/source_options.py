@@ -2,52 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from airflow_provider_ckpt.cli.files import named_by, read_text
 from airflow_provider_ckpt.cli.options import option, pairs, together, with_kafka_config, with_sources
+from airflow_provider_ckpt.query.deploy import Deploys
 from airflow_provider_ckpt.query.source import Source
 
 if TYPE_CHECKING:
-    from airflow_provider_ckpt.query.deploy import Deploys
     from airflow_provider_ckpt.query.source_options import QueryOptions
 
 
-def with_conf_file(help_text: str) -> Callable[[Any], Any]:
-    """``--conf-file``, of a command that asks the sources, or that judges a deploy."""
-    return option("--conf-file FILE", help_text, type=click.Path(exists=True, dir_okay=False, path_type=Path))
-
-
-def read_conf_file(path: Path | None) -> Deploys:
-    """Read the declarations of the file; empty without a file. Raises click.BadParameter."""
-    from airflow_provider_ckpt.query.deploy import Deploys, parse_deploys  # rooms that few calls need
-    from airflow_provider_ckpt.query.yaml_text import MOST_YAML_CHARS
-
-    if path is None:
-        return Deploys()
-    with named_by("--conf-file", path):
-        return parse_deploys(path.name, read_text(path, MOST_YAML_CHARS))
-
-
-#: ``--conf-file``, for commands that ask the sources.
-from_file = with_conf_file(
-    "Read the sources from a YAML deploy file, as of ckpt gate; with the key checkpoints, by the location of the "
-    "checkpoint. --source wins over it."
-)
-
-
+_NOTHING = Deploys()
 #: For commands that ask the sources of a query.
 asking = together(
     with_sources(
         "What a source reads from, by its id, such as 0=kafka:host:9092, 0=delta:URI, 0=iceberg:URI, 0=file:DIRECTORY. "
         "Can be given more than once."
     ),
-    from_file,
     option(
         "--source-option ID.KEY=VALUE",
         "Option of a Kafka source, such as 0.maxOffsetsPerTrigger=1000, for what the next batch reads. Can be given "
@@ -68,21 +43,29 @@ class AskedSources:
         kafka_config: Configuration of the client.
     """
 
-    deploys: Any
+    deploys: Deploys
     kafka_config: Mapping[str, str]
 
 
 def asked_sources(
     sources: Mapping[str, Source],
-    conf_file: Path | None,
     source_options: tuple[str, ...],
     kafka_config: tuple[str, ...],
     trigger: str | None = None,
+    declared: Deploys = _NOTHING,
 ) -> AskedSources | None:
-    """Parse the options on sources; None when no source is declared. Raises click.UsageError."""
-    if not sources and conf_file is None:
+    """Parse the options on sources; None when no source is declared. Raises click.UsageError.
+
+    Args:
+        sources: The sources that are given, by id.
+        source_options: Their options.
+        kafka_config: Options of the client.
+        trigger: The trigger that is given.
+        declared: What the query file declares of several queries; what is given wins over it.
+    """
+    if not sources and not declared.own:
         if source_options or kafka_config:
-            raise click.UsageError("--source-option and --kafka-config need --source or --conf-file")
+            raise click.UsageError("--source-option and --kafka-config need --source")
         return None
     said = {
         "sources": tuple(sources.values()) or None,
@@ -90,32 +73,19 @@ def asked_sources(
         "trigger": trigger,
     }
     try:
-        deploys = read_conf_file(conf_file).with_said(said)
+        deploys = declared.with_said(said)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--source-option") from None
     return AskedSources(deploys, dict(pairs(kafka_config, "--kafka-config")))
 
 
-def declared_query(
-    location: str,
-    sources: Mapping[str, Source],
-    conf_file: Path | None,
-    source_options: tuple[str, ...] = (),
-    trigger: str | None = None,
-) -> tuple[Mapping[str, Source], QueryOptions | None]:
-    """The sources of one query, by id, and what it sets for them; None when nothing is. Raises click.UsageError."""
-    if conf_file is None and not source_options and not trigger:
-        return sources, None
-    from airflow_provider_ckpt.query.source_options import parse_options
-    from airflow_provider_ckpt.sources.read_lag import question_of
+def declared_options(source_options: tuple[str, ...] = (), trigger: str | None = None) -> QueryOptions | None:
+    """What a query sets for its sources; None when nothing is. Raises click.UsageError."""
+    if not source_options and not trigger:
+        return None
+    from airflow_provider_ckpt.query.source_options import parse_options  # a room that few calls need
 
-    options = dict(pairs(source_options, "--source-option"))
     try:
-        if conf_file is None:
-            return sources, parse_options(options.items(), trigger)
-        said = {"source_options": options or None, "trigger": trigger}
-        question = question_of(read_conf_file(conf_file).with_said(said).of(location))
+        return parse_options(pairs(source_options, "--source-option"), trigger)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--source-option") from None
-    is_declared = bool(question.options.by_source or question.options.trigger)
-    return sources or question.sources, question.options if is_declared else None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -27,7 +26,7 @@ from airflow_provider_ckpt.cli.options import (
     with_kafka_config,
     with_sources,
 )
-from airflow_provider_ckpt.cli.positions.source_options import declared_query, from_file
+from airflow_provider_ckpt.cli.positions.source_options import declared_options
 from airflow_provider_ckpt.cli.render import Bar, print_json, say, waiting_bar
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.documents import FORMAT_VERSION
@@ -91,7 +90,6 @@ _SOURCE_HELP = (
 )
 @option("--any", "End when one of the conditions is met. By default all must be met.", "one_is_enough")
 @with_sources(_SOURCE_HELP)
-@from_file
 @option(
     "--source-option ID.KEY=VALUE",
     "Option of a Kafka source, such as 0.maxOffsetsPerTrigger=1000: the wait then says how many batches are left, and "
@@ -122,7 +120,6 @@ _SOURCE_HELP = (
 def wait(
     location: str,
     sources: dict[str, Source],
-    conf_file: Path | None,
     source_options: tuple[str, ...],
     trigger: str | None,
     kafka_config: tuple[str, ...],
@@ -142,10 +139,10 @@ def wait(
     or once has ended before; with --fail-fast also when it cannot be met in the present state. 5: the storage did not
     answer at the deadline.
     """
-    kafka_config = _answering_within(timeout, kafka_config) if sources or conf_file else kafka_config
+    kafka_config = _answering_within(timeout, kafka_config) if sources else kafka_config
     store = open_store(location, storage_options)
-    declared, options = declared_query(store.location, sources, conf_file, source_options, trigger)
-    conditions = _conditions(given, declared)
+    options = declared_options(source_options, trigger)
+    conditions = _conditions(given, sources)
     if not conditions:
         raise click.UsageError(
             "no condition is given; give one to wait for, such as --batch, --watermark or --caught-up"
@@ -155,13 +152,13 @@ def wait(
     waiting = Waiting(
         store.location,
         condition,
-        ends=_ends(store, condition, declared, kafka_config, storage_options),
+        ends=_ends(store, condition, sources, kafka_config, storage_options),
         interval_s=poll_interval,
         deadline_ms=min((at_ms for at_ms in deadlines_ms if at_ms is not None), default=None),
         fail_fast=fail_fast,
         why_absent=partial(why_absent, store),
         why_quiet=partial(why_quiet, store),
-        foresee=_foresight(store, declared, options, kafka_config, storage_options),
+        foresee=_foresight(store, sources, options, kafka_config, storage_options),
     )
     with waiting_bar() as bar:
         step = _wait(waiting, store, bar)

@@ -29,7 +29,7 @@ class CheckpointFenceOperator(CheckpointOperator):
 
     :param wait_for_batch: How long to wait for the commit of a batch in flight: ``10m``, a timedelta, or seconds. While
         it waits, no Spark starts from the checkpoint; without a commit by then, the fence is withdrawn.
-    :param trigger: The trigger of the query as a deploy file says it; ``realTime`` and ``continuous`` cannot be fenced.
+    :param trigger: The trigger as the query file says it; ``realTime`` and ``continuous`` cannot be fenced.
     :param undo_root: Directory for the records of changes; by default ``_ckpt_undo`` beside the checkpoint.
     :param break_lock: Remove the lock of another change of the checkpoint, which you know has ended.
     :param plan_only: Only log the plan, and change nothing.

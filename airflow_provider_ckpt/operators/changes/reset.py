@@ -43,7 +43,7 @@ class CheckpointResetOffsetsOperator(CheckpointFencingOperator):
     :param topics: To move: a topic, or some of its partitions as ``orders:0,1``; one text or a list. By default
         all that the offset log has.
     :param kafka_conn_id: Connection of type ``kafka``, whose extra configures the client.
-    :param trigger: The trigger of the query as a deploy file says it; with ``realTime`` the logs do not show every
+    :param trigger: The trigger of the query as the query file says it; with ``realTime`` the logs do not show every
         batch that the sink has rows of.
     :param state_will_see_rows_again: True states that the state of the query may count again what is read again.
     """

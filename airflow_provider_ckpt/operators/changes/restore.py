@@ -33,7 +33,7 @@ class CheckpointRestoreOperator(CheckpointNewPlaceOperator):
     :param query_id: Use the latest backup of this query, if the root has backups of several.
     :param new_query_id: Give the restored query a new query id (a fork); to sinks it is then another query.
     :param rewrite_paths: Prefixes of input file paths to replace in the logs of file sources, old to new.
-    :param trigger: The trigger of the query, as in a deploy file; with ``realTime`` the sink effect is exact only for a
+    :param trigger: The trigger, as in the query file; with ``realTime`` the sink effect is exact only for a
         sink that keeps no rows.
     :param fence: First fence the checkpoint that the backup was taken from, so that a query there that cannot be
         reached stops at its next batch.

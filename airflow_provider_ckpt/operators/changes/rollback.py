@@ -29,7 +29,7 @@ class CheckpointRollbackOperator(CheckpointTrimmingOperator, CheckpointFencingOp
     :param to_before_deploy: The batch that was the newest committed one when a gate has taken this bookmark:
         ``gate.output["bookmark"]``, or that as JSON text.
     :param sources: Types of the sources by id, such as ``{"0": "kafka"}``.
-    :param trigger: The trigger of the query as a deploy file says it; with ``realTime`` the logs do not show every
+    :param trigger: The trigger of the query as the query file says it; with ``realTime`` the logs do not show every
         batch that the sink has rows of, so no effect on it is exact.
     :param downstream: Where checkpoints of other queries are searched for that have read what is dropped, beside those
         in the directory of this one: one location or several.

@@ -17,7 +17,7 @@ class CheckpointSalvageOperator(CheckpointTrimmingOperator):
     completes it. A checkpoint that needs nothing stays as it is.
 
     :param backup_root: Root of backups, where files that the checkpoint lacks are searched for.
-    :param trigger: The trigger of the query as a deploy file says it.
+    :param trigger: The trigger of the query as the query file says it.
     """
 
     does = "salvage"

@@ -23,7 +23,7 @@ class CheckpointSourcesOperator(CheckpointFencingOperator):
         its name.
     :param dropped: Sources of the checkpoint that no source of the next query continues; one text or a list.
     :param operators: Stateful operators of the next query, such as ``stateStoreSave``, all of them in Spark's order.
-    :param trigger: The trigger of the query as a deploy file says it.
+    :param trigger: The trigger of the query as the query file says it.
     """
 
     does = "sources"

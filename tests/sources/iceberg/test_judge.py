@@ -330,12 +330,16 @@ def test_the_sensor_leaves_alone_what_only_another_trigger_stops_at(cases):
 
 def test_tables_are_asked_what_stops_a_query_also_where_its_lag_cannot_be_told(tmp_path, capsys):
     cases = unpack(RECORDED, tmp_path / "cases")
-    lines = ["checkpoints:"]
+    lines = ["format_version: 1", "queries:"]
     for name in ("appended", "deleted", "position_expired"):
         shutil.copytree(cases / name / "checkpoint", tmp_path / "fleet" / name)
-        lines += [f"  {name}:", f"    sources: {{'0': 'iceberg:{cases / name / 'table'}'}}"]
+        lines += [
+            f"  {name}:",
+            f"    checkpoint: fleet/{name}",
+            f"    sources: {{'0': 'iceberg:{cases / name / 'table'}'}}",
+        ]
     (tmp_path / "fleet.yaml").write_text("\n".join(lines))
-    assert run_command(["fleet", str(tmp_path / "fleet"), "--conf-file", str(tmp_path / "fleet.yaml"), "--json"]) == 1
+    assert run_command(["fleet", str(tmp_path / "fleet"), "--file", str(tmp_path / "fleet.yaml"), "--json"]) == 1
     rows = json.loads(capsys.readouterr().out)["checkpoints"]
     found = {row["location"].rpartition("/")[2]: row for row in rows}
     codes = {name: [item["code"] for item in row["findings"]] for name, row in found.items()}
