@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help postgres docs compose compose-needs compose-says browser-says demo unit unit-1 unit-2 one near test lint fmt exhaustive interleavings tears fences walk browser deploys oracle goldens pipelines sinks source-changes symptoms matrix sparks ends bench java wheels zipapp light provider clean docs-run
+.PHONY: help postgres docs compose compose-needs compose-says browser-says demo unit unit-1 unit-2 one near test lint fmt exhaustive interleavings tears fences walk browser deploys oracle goldens pipelines sinks source-changes thirty symptoms matrix sparks ends bench java wheels zipapp light provider clean docs-run
 
 help: ## This list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -111,6 +111,9 @@ symptoms: $(READY) java .kafka/.ready .kafka-connector/.ready .venv-lakes/.ready
 
 pipelines: $(READY) java ## Declarative pipelines in real Spark 4.3: versions, two writers, a renamed flow, a closing during a run (8 minutes)
 	CKPT_PIPELINES=1 $(BIN)/python -m pytest -v tests/pipelines --timeout 1800
+
+thirty: $(READY) java .kafka/.ready .kafka-connector/.ready .venv-lakes/.ready .venv-spark-3.5.9/.ready ## A fleet of thirty queries in real Spark 3.5, 4.1 and 4.3 with Kafka, Delta and Iceberg, and what ckpt init says of it (2 to 8 minutes)
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m tests.graph.run
 
 matrix: $(READY) ## What explain says of failures of users, of symptoms and of public reports, in each form in which they are pasted
 	$(BIN)/python -m tests.explain.matrix

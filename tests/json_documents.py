@@ -19,6 +19,7 @@ from airflow_provider_ckpt.documents import (
     changes,
     files,
     findings,
+    graphs,
     lineage,
     positions,
     queries,
@@ -31,7 +32,7 @@ from tests.package import PACKAGE
 
 PAGE = Path(__file__).parents[1] / "docs/json.md"
 LINEAGE_SCHEMA = Path(__file__).parents[1] / "docs/lineage/CkptTaskRunFacet.json"
-ROOMS = (documents, positions, findings, queries, waits, backups, changes, tasks, lineage, files)
+ROOMS = (documents, positions, findings, queries, waits, backups, changes, tasks, lineage, files, graphs)
 #: What prints or returns each document; files and XComs say it in their own first line.
 PRINTED_BY: Mapping[type, str] = {
     documents.ErrorDocument: "any command",
@@ -49,6 +50,7 @@ PRINTED_BY: Mapping[type, str] = {
     findings.GateDocument: "ckpt gate",
     findings.FleetDocument: "ckpt fleet",
     queries.QueriesDocument: "ckpt queries",
+    graphs.InitDocument: "ckpt init",
     findings.ExplainDocument: "ckpt explain",
     waits.WaitDocument: "ckpt wait",
     backups.BackupDocument: "ckpt backup",

@@ -10,7 +10,17 @@ import pytest
 from airflow_provider_ckpt.change.plan import file as plan_file
 from airflow_provider_ckpt.checks.baseline import parse_baseline
 from airflow_provider_ckpt.cli import run
-from airflow_provider_ckpt.documents import ErrorDocument, backups, changes, files, findings, positions, queries, waits
+from airflow_provider_ckpt.documents import (
+    ErrorDocument,
+    backups,
+    changes,
+    files,
+    findings,
+    graphs,
+    positions,
+    queries,
+    waits,
+)
 from airflow_provider_ckpt.fleet.changes import Known, parse_known
 from airflow_provider_ckpt.restart.bookmark import bookmark_from_dict
 from tests.goldens import unpack
@@ -34,6 +44,7 @@ PRINTED = [
     ("check {}/orders/offsets/0", findings.NotJudgedDocument),
     ("gate {}/orders --conf spark.sql.shuffle.partitions=7 --source 0=kafka", findings.GateDocument),
     ("fleet {} --spark-version 4.3", findings.FleetDocument),
+    ("init {} --out -", graphs.InitDocument),
     ("explain CKPT101", findings.ExplainDocument),
     ("wait {}/orders --batch 1", waits.WaitDocument),
     ("wait {}/orders --batch 99 --timeout PT0S", waits.WaitDocument),

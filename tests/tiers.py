@@ -56,6 +56,7 @@ NEEDS_MORE = (
         "cli/test_waiting.py",
         "untrusted/test_bounds.py",
     ),
+    *("graph/test_thirty.py", "graph/test_read_place.py"),
     *("fleet/test_read_positions.py", "batches/test_arrow.py"),
     *(
         f"history_table/test_{name}.py"

@@ -24,7 +24,7 @@ def find_inputs(store: Store, paths: Sequence[str]) -> Inputs:
     A file is gone when its directory is there and has it not. A storage that refuses leaves all of them unseen.
     """
     names = list(dict.fromkeys(paths))
-    own = [path for path in names[:MOST_INPUTS] if _scheme(path) == _scheme_of(store)]
+    own = [path for path in names[:MOST_INPUTS] if on_one_storage(store, path)]
     try:
         there = {folder for folder in map(_folder, own) if store.at(unquote(folder)).exists()}
         asked = [path for path in own if _folder(path) in there]
@@ -33,6 +33,11 @@ def find_inputs(store: Store, paths: Sequence[str]) -> Inputs:
         return Inputs(len(names), unseen=len(names))
     gone = tuple(path for path, is_there in zip(asked, found, strict=True) if not is_there)
     return Inputs(len(names), gone, len(names) - len(asked))
+
+
+def on_one_storage(store: Store, path: str) -> bool:
+    """True if a path, as a log has it, can be on the file system of a store."""
+    return _scheme(path) == _scheme_of(store)
 
 
 def _folder(path: str) -> str:

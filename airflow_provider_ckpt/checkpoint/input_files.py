@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from urllib.parse import unquote, urlsplit
 
 from airflow_provider_ckpt.checkpoint.source_log_files import file_log_offset, source_entries
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
@@ -26,6 +28,28 @@ class Inputs:
     named: int = 0
     gone: tuple[str, ...] = ()
     unseen: int = 0
+
+
+_PARTITION = re.compile(r"[^/=]+=[^/]*")
+
+
+def directory_of(path: str) -> str:
+    """The directory of a file that a log names, without the escapes of the log; on a disk without a scheme."""
+    parts = urlsplit(path)
+    directory = unquote(parts.path).rpartition("/")[0] or "/"
+    return directory if parts.scheme in ("", "file") else f"{parts.scheme}://{parts.netloc}{directory}"
+
+
+def base_name_of(path: str) -> str:
+    """The name of a file that a log names, in its directory."""
+    return unquote(urlsplit(path).path).rpartition("/")[2]
+
+
+def above_partitions(directory: str) -> str:
+    """The directory above those of partitions, such as ``day=2026-11-01``; the same one without partitions."""
+    while _PARTITION.fullmatch(directory.rpartition("/")[2]):
+        directory = directory.rpartition("/")[0] or "/"
+    return directory
 
 
 def files_in_flight(view: CheckpointView) -> tuple[str, ...]:

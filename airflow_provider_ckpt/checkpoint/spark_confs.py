@@ -7,13 +7,13 @@ session's. The catalogue below was read by reflection from Spark 3.4 to 4.3, the
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from airflow_provider_ckpt.codec import jvm_text
 from airflow_provider_ckpt.documents.as_document import Documented
-from airflow_provider_ckpt.query.spark_version import SparkVersion
+from airflow_provider_ckpt.query.spark_version import SPARK_MAX, SPARK_MIN, SparkVersion
 
 SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
 COMPRESSION_CODEC = "spark.sql.streaming.stateStore.compression.codec"
@@ -107,6 +107,15 @@ def catalogue(spark_version: SparkVersion) -> tuple[OnceOnlyConf, ...]:
     if spark_version >= _REBOUND_SINCE:
         confs.append(confs.pop(0))
     return tuple(confs)
+
+
+#: The minor versions whose confs the catalogue has.
+MINORS: tuple[SparkVersion, ...] = (SPARK_MIN, (3, 5), (4, 0), (4, 1), (4, 2), SPARK_MAX)
+
+
+def versions_of(confs: Collection[str]) -> tuple[SparkVersion, ...]:
+    """The versions of Spark that persist exactly these confs; an earlier or a later one than is known here may, too."""
+    return tuple(version for version in MINORS if {conf.key for conf in catalogue(version)} == {*confs})
 
 
 def forecast_confs(

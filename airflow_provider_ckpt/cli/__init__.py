@@ -31,6 +31,7 @@ MODULES = {
     "explain": "explain",
     "fleet": "fleet",
     "queries": "queries.command",
+    "init": "init",
     **dict.fromkeys(("backup", "backups", "verify", "restore"), "backup"),
     "prune": "prune",
     **dict.fromkeys(("rollback", "undo"), "changes.rollback"),
@@ -51,7 +52,7 @@ MODULES = {
 #: What the commands are for, as the help and the reference group them; those that are called most come first.
 GROUPS = {
     "Reading": (
-        *("show", "log", "lag", "check", "gate", "explain", "fleet", "queries"),
+        *("show", "log", "lag", "check", "gate", "explain", "fleet", "queries", "init"),
         *("diff", "export", "publish-offsets"),
     ),
     "Waiting": ("wait",),

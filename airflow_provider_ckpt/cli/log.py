@@ -12,6 +12,7 @@ from airflow_provider_ckpt.batches.read_files import FileLogs
 from airflow_provider_ckpt.batches.read_logs import list_log, one_after_the_other, read_batches
 from airflow_provider_ckpt.batches.rows import BatchRow, Origin, rows_of
 from airflow_provider_ckpt.checkpoint.observe import observe
+from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.cli.light_check import light_check, say_light_check
 from airflow_provider_ckpt.cli.options import (
     Whole,
@@ -26,6 +27,8 @@ from airflow_provider_ckpt.cli.options import (
 from airflow_provider_ckpt.cli.render import print_json, print_tables, say, when
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointMovedError, CheckpointNotFoundError
+from airflow_provider_ckpt.graph.proven_types import fitting
+from airflow_provider_ckpt.graph.read_types import read_types
 from airflow_provider_ckpt.query.source import Source
 from airflow_provider_ckpt.report.table import Table, counted
 from airflow_provider_ckpt.storage.store import Store
@@ -35,15 +38,14 @@ if TYPE_CHECKING:
         BatchFields,
         DiffDocument,
         FileFields,
-        LightCheckFields,
         LogDocument,
         SourceAdvanceFields,
     )
 
 _with_files = option("--files", "Also name the files that file sources took.", "with_files")
 _SOURCE_HELP = (
-    "Type of a source by its id, such as 0=kafka. Offsets of a source without a type are shown as text. Can be given "
-    "more than once."
+    "Type of a source by its id, such as 0=kafka. Offsets of a source without a type, which its own log does not prove "
+    "either, are shown as text. Can be given more than once."
 )
 
 
@@ -86,17 +88,24 @@ def log(
     ]
     for problem in (problem for batch in batches for problem in batch.problems):
         raise problem
-    origin = Origin(store.location, declared=_types(sources, source_ids(batch.offsets for batch in batches)))
+    seen = _seen(store)
+    declared = _types(sources, source_ids(batch.offsets for batch in batches))
+    read = {} if seen is None else {at: found for at, found in read_types(store, seen).items() if at not in declared}
+    shown = (entry for batch in batches for entry in (batch.previous, batch.offsets, batch.following))
+    read = fitting(read, [entry for entry in shown if entry is not None])
+    types = {**declared, **{source_id: proven.type for source_id, proven in read.items()}}
+    origin = Origin(store.location, declared=types)
     rows = [_batch(rows_of(batch, origin)) for batch in batches]
     if with_files:
         logs = FileLogs(store)
         rows = [{**row, "files": _files(logs, row["sources"])} for row in rows]
-    checked = _checked(store)
+    checked = None if seen is None else light_check(seen)
     if as_json:
         document: LogDocument = {
             "format_version": FORMAT_VERSION,
             "location": store.location,
             "batches": rows,
+            "types_read": {source_id: proven.to_dict() for source_id, proven in read.items()},
             "checked": checked,
         }
         print_json(document)
@@ -105,16 +114,18 @@ def log(
     print_tables([Table(store.location, columns, tuple(map(_batch_row, rows)))])
     if left_out := _left_out(rows, len(listing.batches) if batch_id is None else len(wanted), len(wanted), with_files):
         say(f"Left out: {'; '.join(left_out)}.")
+    for source_id, proven in read.items():
+        say(proven.sentence(source_id))
     if checked is not None:
         say_light_check(store.location, checked)
     if with_files:
         _print_files([(row["batch_id"], *file.values()) for row in rows for file in row["files"] or ()], "batch")
 
 
-def _checked(store: Store) -> LightCheckFields | None:
-    """Findings of the rules on the newest entries; None when these went while they were read."""
+def _seen(store: Store) -> CheckpointView | None:
+    """The newest entries; None when these went while they were read."""
     try:
-        return light_check(observe(store))
+        return observe(store)
     except CheckpointMovedError:
         return None
 

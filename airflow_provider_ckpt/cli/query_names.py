@@ -85,8 +85,11 @@ _OPTIONS: Mapping[str, str] = {
 }
 #: Options that mean this in these commands alone.
 _OF_COMMANDS: Mapping[str, Mapping[str, str]] = {
+    "fleet": {"--source": "asked_sources"},
     "backup": {"--to": "backup_root"},
     "check": {"--source": "stored_sources"},
+    **{name: {"--source": "typed_sources"} for name in ("log", "diff", "explain")},
+    **{name: {"--source": "asked_sources"} for name in ("show", "lag")},
     "reset-offsets": {"--source": "source"},
 }
 #: Options that mean something else in these commands, or need another option beside them.

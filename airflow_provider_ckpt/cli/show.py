@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,8 @@ from airflow_provider_ckpt.cli.positions.source_options import AskedSources, ask
 from airflow_provider_ckpt.cli.render import print_json, print_tables, say, when
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointFormatError
+from airflow_provider_ckpt.graph.proven_types import ProvenType
+from airflow_provider_ckpt.graph.read_types import read_types
 from airflow_provider_ckpt.report.table import Table, facts
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.times import duration_text
@@ -51,7 +53,10 @@ def show(location: str, with_confs: bool, storage_options: tuple[str, ...], as_j
         seen = observe(store)
         view, closed = without_closing(seen), closed_by(seen)
         lag = None if asked is None else _lag(view, store, asked, opening(storage_options))
-        document = _summary(view, _inside(view, store), lag, light_check(seen), is_closed=closed is not None)
+        declared = () if asked is None else asked.deploys.of(view.location).sources or ()
+        typed = {source.id for source in declared if source.type is not None}
+        read = {at: proven for at, proven in read_types(store, view).items() if at not in typed}
+        document = _summary(view, _inside(view, store), lag, light_check(seen), read, is_closed=closed is not None)
     except CheckpointFormatError as error:
         listed = f"To list all damage: ckpt check --deep {quote(store.location)}"
         error.hint = f"{error.hint.rstrip('.')}. {listed}" if error.hint else listed
@@ -69,6 +74,8 @@ def show(location: str, with_confs: bool, storage_options: tuple[str, ...], as_j
             *([] if lag is None else _lag_tables(lag)),
         ]
     )
+    for source_id, proven in read.items():
+        say(proven.sentence(source_id))
     say_light_check(view.location, document["checked"])
     if with_confs:
         say("Once-only confs", bold=True)
@@ -183,6 +190,7 @@ def _summary(
     inside: Sequence[str],
     lag: Sequence[SourceLag] | None,
     checked: LightCheckFields,
+    types: Mapping[str, ProvenType],
     *,
     is_closed: bool,
 ) -> ShowDocument:
@@ -216,6 +224,7 @@ def _summary(
             {"source_id": source_id, "committed_offset": committed_offset, "planned_offset": planned_offset}
             for source_id, committed_offset, planned_offset in view.source_offsets
         ],
+        "types_read": {source_id: proven.to_dict() for source_id, proven in types.items()},
         "lag": None if lag is None else _summaries(lag),
         "confs": dict(metadata.conf) if metadata else {},
         "checked": checked,

@@ -45,6 +45,14 @@ class SourceOffset:
             raise MalformedEntryError(f"{problem} ({error})", name=name or None) from error
         raise MalformedEntryError(problem, name=name or None)
 
+    def fits(self, kind: str) -> bool:
+        """True if the text is an offset of a kind of source; it may be one of others as well."""
+        try:
+            self.view(kind)
+        except MalformedEntryError:
+            return False
+        return True
+
 
 def _no_constant(text: str) -> None:
     raise ValueError(f"{text} is not JSON")

@@ -67,6 +67,14 @@ class LightCheckFields(TypedDict):
     unknown: Annotated[list[str], "what was not judged, because it was not read"]
 
 
+class TypeReadFields(TypedDict):
+    """The type of a source that a file of the checkpoint proves, and that nobody declared."""
+
+    source_type: Annotated[str, "type of the source"]
+    file: Annotated[str, "file that proves it, by its name in the checkpoint"]
+    holds: Annotated[str, "what the file holds"]
+
+
 class ShowDocument(Document):
     """The position of a query."""
 
@@ -89,6 +97,9 @@ class ShowDocument(Document):
     offset_log_version: Annotated[int | None, "format version of the latest offset log entry"]
     commit_log_version: Annotated[int | None, "format version of the latest commit log entry"]
     sources: Annotated[list[SourcePositionFields], "the offsets of each source"]
+    types_read: Annotated[
+        dict[str, TypeReadFields], "by source id the types that nobody declared and that the checkpoint proves"
+    ]
     lag: Annotated[list[LagSummaryFields] | None, "how far the query is behind each source; null without `--source`"]
     confs: Annotated[dict[str, str | None], "once-only confs that the offset log holds"]
     checked: Annotated[LightCheckFields, "what the rules found in what was read for this"]
@@ -164,6 +175,9 @@ class LogDocument(Document):
 
     location: Annotated[str, "URI of the checkpoint"]
     batches: Annotated[list[BatchFields], "batches, oldest first"]
+    types_read: Annotated[
+        dict[str, TypeReadFields], "by source id the types that nobody declared and that the checkpoint proves"
+    ]
     checked: Annotated[LightCheckFields | None, "what the rules found in the newest entries; null when they had gone"]
 
 

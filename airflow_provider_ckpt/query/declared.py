@@ -34,6 +34,17 @@ def _stored(query: Query) -> Any:
     return {key: source.text for key, source in query.deploy.by_id.items() if source.is_stored}
 
 
+def _typed(query: Query) -> Any:
+    """The sources whose type is known, for what needs no place."""
+    return {key: source.text for key, source in query.deploy.by_id.items() if source.type is not None}
+
+
+def _asked(query: Query) -> Any:
+    """The sources of which it is known where they end, or that they have no end."""
+    by_id = query.deploy.by_id
+    return {key: source.text for key, source in by_id.items() if source.is_asked or source.is_endless}
+
+
 def _only_source(query: Query) -> Any:
     sources = [f"{key}={source.text}" for key, source in query.deploy.by_id.items()]
     return sources[0] if len(sources) == 1 else None
@@ -58,6 +69,8 @@ def _version(query: Query) -> Any:
 DECLARED: Mapping[str, Declared] = {
     "sources": Declared("sources", lambda query: {key: source.text for key, source in query.deploy.by_id.items()}),
     "stored_sources": Declared("sources", _stored),
+    "typed_sources": Declared("sources", _typed),
+    "asked_sources": Declared("sources", _asked),
     "source": Declared("sources", _only_source),
     "source_options": Declared("source_options", lambda query: dict(query.deploy.source_options)),
     "kafka_config": Declared("sources", _kafka_config),

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
-from urllib.parse import unquote, urlsplit
 
 from airflow_provider_ckpt import codec
+from airflow_provider_ckpt.checkpoint.input_files import above_partitions, directory_of
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.source_log import FileSourceLog, InitialOffset
 from airflow_provider_ckpt.errors import CheckpointError
@@ -14,7 +13,6 @@ from airflow_provider_ckpt.storage.store import Store
 
 #: So many entries of a source's log are read, and so many bytes of each at most.
 ENTRIES, ENTRY_BYTES = 5, 1 << 20
-_PARTITION = re.compile(r"[^/=]+=[^/]*")
 _EXAMPLE = "such as 0=kafka:host:9092 or 0=delta:s3://lake/orders"
 
 
@@ -57,7 +55,7 @@ def _offer(checkpoint: Store, source_id: str) -> str | None:
         if not isinstance(entry, FileSourceLog):
             return None
         paths += [file.path for file in entry.entries]
-    directories = {_directory(path) for path in paths}
+    directories = {above_partitions(directory_of(path)) for path in paths}
     return f"file:{directories.pop()}" if len(directories) == 1 else None
 
 
@@ -67,13 +65,3 @@ def _kafka(entry: InitialOffset) -> str | None:
     except CheckpointError:
         return None
     return f"kafka:HOST:PORT/{','.join(sorted(topics))}"
-
-
-def _directory(path: str) -> str:
-    """The directory of a file as its user would name it, above the directories of its partitions."""
-    parts = urlsplit(path)
-    names = unquote(parts.path).split("/")[:-1]
-    while names and _PARTITION.fullmatch(names[-1]):
-        names.pop()
-    directory = "/".join(names) or "/"
-    return directory if parts.scheme in ("", "file") else f"{parts.scheme}://{parts.netloc}{directory}"

@@ -45,3 +45,26 @@ def test_a_batch_without_a_commit_is_said_to_have_none_and_lines_fit_a_terminal(
     assert run(["log", str(place), "--source", "0=file"]) == 0
     table = [line for line in capsys.readouterr().out.splitlines() if line[:1] in {"│", "┃"}]
     assert max(map(len, table)) <= 80 and sum("no commit" in line for line in table) == 1
+
+
+def test_a_type_that_the_log_of_a_source_proves_counts_and_is_said_to_be_read(golden, capsys):
+    checkpoint = str(golden("agg-hdfs"))
+    assert run(["log", checkpoint, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["types_read"]["0"]["source_type"] == "file"
+    assert {source["unit"] for batch in document["batches"] for source in batch["sources"]} == {"log entries"}
+    assert run(["log", checkpoint]) == 0
+    assert "not declared." in capsys.readouterr().out
+    assert run(["log", checkpoint, "--source", "0=file", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["types_read"] == {}
+
+
+def test_a_type_that_not_every_entry_fits_is_not_used(golden, capsys):
+    checkpoint = golden("agg-hdfs")
+    entry = checkpoint / "offsets/6"
+    entry.write_text(entry.read_text().rpartition("\n")[0] + '\n{"orders":{"0":1}}')
+    (checkpoint / "offsets/.6.crc").unlink()
+    assert run(["log", str(checkpoint), "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["types_read"] == {}
+    assert {source["source_type"] for batch in document["batches"] for source in batch["sources"]} == {None}

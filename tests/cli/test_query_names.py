@@ -211,7 +211,7 @@ EACH = [
 
 
 def test_each_command_is_among_them():
-    without = {"completion", "mcp", "queries", "publish-offsets"}  # the last asks a broker, and refuses files
+    without = {"completion", "mcp", "init", "queries", "publish-offsets"}  # the last asks a broker, and refuses files
     assert {words.split()[0] for words in EACH} == set(cli.commands) - without
 
 
@@ -270,3 +270,14 @@ def test_a_printed_command_of_a_plan_finds_the_records_where_the_file_says(decla
 def test_a_new_location_need_not_be_there(declared, capsys):
     assert run(["seed", "new", "--from", "orders"]) == 4
     assert "the query has state, and a seed has none" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["check", "lag", "show", "log", "gate"])
+@pytest.mark.parametrize("source", ["kafka:main/orders", "null", "file", "rate", "delta"])
+def test_a_source_that_a_command_cannot_ask_is_left_out(declared, capsys, command, source):
+    """Of a file as ``ckpt init`` writes it: a type without a place, a source of no known type, a broker."""
+    declared(f"sources: [{source}]\nkafka: {{main: {{bootstrap.servers: 'localhost:1'}}}}")
+    code = run([command, "orders", *(["--quick"] if command == "gate" else [])])
+    said = capsys.readouterr().err
+    assert "is not a source" not in said and "compares tables" not in said and "has no type" not in said
+    assert code in ((0, 1, 2, 3, 5, 6) if command == "lag" else (0, 1))

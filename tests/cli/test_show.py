@@ -73,3 +73,11 @@ def test_an_empty_line_of_an_entry_is_no_source(show, line):
     kept = ("sources", "confs", "batch_timestamp", "watermark_ms")
     assert {key: shown[key] for key in kept} == {key: whole[key] for key in kept}
     assert "CKPT107" in json.dumps(shown["checked"])
+
+
+def test_a_type_that_the_log_of_a_source_proves_is_told_and_said_to_be_read(show):
+    document = json.loads(show("--json"))
+    (file,) = {read["file"] for read in document["types_read"].values()}
+    assert document["types_read"]["0"]["source_type"] == "file" and (show.checkpoint / file).is_file()
+    assert f"Source 0: its type, file, is read from {file}, not declared." in " ".join(show().split())
+    assert json.loads(show("--source", "0=rate", "--json"))["types_read"] == {}
