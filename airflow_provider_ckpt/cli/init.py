@@ -72,7 +72,7 @@ def init(
     storage_options: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Write a query file from the checkpoints below the roots, with what files prove.
+    """Write a query file from a scan, with what files prove.
 
     The type and the place of a source, the sink and the version of Spark are declared only where a file proves them,
     and a comment names the file. What no file proves is a comment that says what to say. Nothing is written into a

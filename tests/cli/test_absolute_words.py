@@ -56,6 +56,7 @@ NO_PLACES = frozenset(
         "VERSION",
         "WEEKS",
         "kafka:HOST:PORT",
+        "HOST:PORT",
     ]
 )
 

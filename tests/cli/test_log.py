@@ -14,7 +14,7 @@ FILES, TYPE = "the names of files (--files shows them)", "sources whose type is 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--last", "3"), f"5 earlier batches (--last 8 shows all); how much was read of {TYPE}"),
+        (("--last", "3"), f"5 earlier batches (--last 8 shows all); {FILES}"),
         (("--last", "7", "--source", "0=file"), f"1 earlier batch (--last 8 shows all); {FILES}"),
         (("--last", "8", "--source", "0=file", "--files"), None),
         (("--source", "0=file"), FILES),
@@ -68,3 +68,6 @@ def test_a_type_that_not_every_entry_fits_is_not_used(golden, capsys):
     document = json.loads(capsys.readouterr().out)
     assert document["types_read"] == {}
     assert {source["source_type"] for batch in document["batches"] for source in batch["sources"]} == {None}
+    assert run(["log", str(checkpoint), "--last", "3"]) == 0
+    said = f"Left out: 5 earlier batches (--last 8 shows all); how much was read of {TYPE}.\n"
+    assert said in capsys.readouterr().out
