@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
+from urllib.parse import unquote
 
 from airflow_provider_ckpt.checkpoint.file_sink_log import SinkLog
 from airflow_provider_ckpt.checkpoint.flows import (
@@ -72,15 +74,16 @@ def find_surroundings(store: Store, *, table: bool) -> Surroundings | None:
 
     Args:
         store: The checkpoint, which need not be there yet.
-        table: Search also for the table, when several flows write it: where its readers in the pipeline found files,
-            and where Spark puts tables.
+        table: Search also for the table, when several flows write it, or the flow has not run: where its readers in
+            the pipeline found files, and where Spark puts tables.
     """
     flow = flow_of(store.location)
     if flow is None:
         return None
     target = store.at(flow.target)
     found = Surroundings(flow, max(flow.version, _newest(store, flow) or 0), tuple(_neighbours(target, flow)))
-    if not table or not found.neighbours:
+    is_new = not any(store.ls())
+    if not table or not (found.neighbours or is_new):
         return found
     for directory in dict.fromkeys((*_read_by_flows(store, flow), *_default_places(flow))):
         with suppress(CheckpointError):
@@ -113,19 +116,19 @@ def _default_places(flow: Flow) -> Iterator[str]:
     if len(flow.parts) < 2:
         return
     beside = flow.storage.rpartition("/")[0]
-    *_, database, table = flow.parts
+    *_, database, table = (unquote(part).lower() for part in flow.parts)  # as Hive's catalog writes them
     yield f"{beside}/{_WAREHOUSE}/{table}" if database == "default" else f"{beside}/{_WAREHOUSE}/{database}.db/{table}"
 
 
 def _read_by_flows(store: Store, flow: Flow) -> Iterator[str]:
     """Directories with the name of a table from which flows of the pipeline have read files."""
-    mark = f"/{flow.parts[-1]}/"
+    table = re.compile(rf"(.*/{re.escape(unquote(flow.parts[-1]))})/", re.IGNORECASE)  # Hive's catalog writes it so
     for reader in _flows_below(store.at(f"{flow.storage}/{CHECKPOINTS}"), 4, _MOST_READERS):
         for name in _source_entries(reader):
             with suppress(CheckpointError):
                 log = source_log.decode(reader.read(name), name)
                 paths = [entry.path for entry in log.entries] if isinstance(log, FileSourceLog) else []
-                yield from {path.rpartition(mark)[0] + mark.rstrip("/") for path in paths if mark in path}
+                yield from {found[1] for path in paths if (found := table.match(path)) is not None}
 
 
 def _source_entries(reader: Store) -> Iterator[str]:

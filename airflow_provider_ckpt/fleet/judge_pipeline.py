@@ -91,7 +91,7 @@ def _gated(file: QueryFile, seen: SeenPipeline, foretell: Foretell, full_refresh
     refreshed = {table_of(seen, table) for table in full_refresh}
     started, names = runs(seen), {flow.key: name for name, flow in seen.names.items()}
     for flow in started:
-        if flow.flow.parts in refreshed:  # it begins anew in an empty table
+        if flow.target in refreshed:  # it begins anew in an empty table
             continue
         name = names[flow.key]
         query = file.queries[name]
@@ -107,4 +107,4 @@ def _beside(flow: PipelineFlow, started: Sequence[PipelineFlow], seen: SeenPipel
     """Names of the other flows into the table of a flow that the run may start; None where they are not known."""
     if seen.definitions.not_read or not seen.definitions.flows:
         return None
-    return frozenset(other.flow.name for other in started if other.flow.parts == flow.flow.parts and other != flow)
+    return frozenset(other.flow.name for other in started if other.target == flow.target and other != flow)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from urllib.parse import unquote
 
 from airflow_provider_ckpt.checkpoint.flows import Flow
 from airflow_provider_ckpt.errors import CheckpointError
@@ -17,6 +19,8 @@ from airflow_provider_ckpt.query.trigger import AVAILABLE_NOW
 
 #: What keeps files with a log of them, as Spark calls it.
 FILE_FORMATS = frozenset({"parquet", "json", "csv", "orc", "text", "avro"})
+
+_NOT_IN_URI = re.compile(r"[\x00-\x20\"#%<>?\[\\\]^`{|}\x7f]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +45,19 @@ class PipelineFlow:
         return f"{self.flow.directory}/{self.flow.version}"
 
     @property
+    def target(self) -> tuple[str, ...]:
+        """Parts of the name of what it writes to."""
+        return tuple(map(unquote, self.flow.parts))
+
+    @property
     def key(self) -> tuple[tuple[str, ...], str]:
         """What it writes to, and its name."""
-        return self.flow.parts, self.flow.name
+        return self.target, unquote(self.flow.name)
 
     @property
     def names(self) -> tuple[str, ...]:
         """All its names, the shortest first: with database, catalog and table where there are such."""
-        *above, target = self.flow.parts
-        name = self.flow.name
+        (*above, target), name = self.key
         longer = [".".join((*above[at:], name)) for at in reversed(range(len(above)))]
         return name, *longer, ".".join((*above, target, name))
 
@@ -124,7 +132,8 @@ def see_pipeline(
     targets = {_whole(target.parts, namespace, sinks): target for target in definitions.targets}
     for defined in definitions.flows:
         parts = _whole(defined.target, namespace, sinks)
-        new = PipelineFlow(Flow(storage, parts, defined.name, 0), is_there=False)
+        directories = tuple(map(_directory, parts))
+        new = PipelineFlow(Flow(storage, directories, _directory(defined.name), 0), is_there=False)
         flow = found.get(new.key, new)
         found[new.key] = replace(flow, defined=defined)
     flows = tuple(found[key] for key in sorted(found))
@@ -180,7 +189,7 @@ def _query(name: str, flow: PipelineFlow, pipeline: Pipeline, seen: SeenPipeline
     if confs:
         deploy = replace(deploy.with_confs({**confs, **deploy.confs}))
         said_by["confs"] = seen.place if not declared.deploy.confs else f"{seen.place} and {file.place}"
-    sink = _sink(seen.targets.get(flow.flow.parts), file)
+    sink = _sink(seen.targets.get(flow.target), file)
     if deploy.sink is None and sink is not None and flow.defined is not None:
         deploy = replace(deploy, sink=sink.sink)
         said_by["sink"] = flow.defined.file
@@ -193,6 +202,11 @@ def _query(name: str, flow: PipelineFlow, pipeline: Pipeline, seen: SeenPipeline
         undo=_named(declared.undo, name),
         said_by=said_by,
     )
+
+
+def _directory(name: str) -> str:
+    """The directory that Spark makes for a name: what a URI cannot have is escaped."""
+    return _NOT_IN_URI.sub(lambda char: f"%{ord(char[0]):02X}", name)
 
 
 def _named(text: str | None, name: str) -> str | None:

@@ -45,7 +45,7 @@ def runs(seen: SeenPipeline) -> tuple[PipelineFlow, ...]:
 def table_of(seen: SeenPipeline, table: str) -> tuple[str, ...]:
     """The whole name of a table that is named as ``spark-pipelines`` takes it. Raises ValueError for none."""
     wanted = table.replace("`", "")
-    known = {*(flow.flow.parts for flow in seen.flows), *seen.targets}
+    known = {*(flow.target for flow in seen.flows), *seen.targets}
     found = [parts for parts in known if wanted in {".".join(parts[at:]) for at in range(len(parts))}]
     if len(found) != 1:
         names = ", ".join(sorted(".".join(parts) for parts in found or known)) or "none"
@@ -58,12 +58,12 @@ def _two_flows(seen: SeenPipeline) -> Iterator[Finding]:
     writers = defaultdict[tuple[str, ...], list[PipelineFlow]](list)
     for flow in seen.flows:
         if flow.defined is not None:
-            writers[flow.flow.parts].append(flow)
+            writers[flow.target].append(flow)
     for parts, flows in writers.items():
         kept = seen.format_of(parts)
         if len(flows) < 2 or (kept is not None and kept not in FILE_FORMATS):
             continue
-        both = f"the flows {', '.join(flow.flow.name for flow in flows)} write to {'.'.join(parts)}"
+        both = f"the flows {', '.join(flow.key[1] for flow in flows)} write to {'.'.join(parts)}"
         hint = (
             "Keep one flow, which reads all inputs of the table; or give the table the format of Delta or Iceberg, "
             "which take the rows of both."
@@ -132,7 +132,7 @@ def _refreshed(seen: SeenPipeline, tables: Sequence[str]) -> Iterator[Finding]:
         return
     refreshed = {table_of(seen, table) for table in tables}
     for parts in sorted(refreshed):
-        readers = [flow for flow in seen.flows if flow.flow.parts not in refreshed and parts in _reads(seen, flow)]
+        readers = [flow for flow in seen.flows if flow.target not in refreshed and parts in _reads(seen, flow)]
         if readers:
             names = ", ".join(flow.flow.called for flow in readers)
             yield a_warning(

@@ -17,8 +17,8 @@ from airflow_provider_ckpt.storage.store import Store
 
 #: More files than any pipeline has.
 MOST_FILES = 1_000
-#: Levels below the checkpoints of a pipeline at which a flow is: of a sink, and of a table.
-_OF_SINK, _OF_TABLE = 2, 4
+#: Levels below the checkpoints of a pipeline at which a flow may be: of a sink with one part or two, and of a table.
+_FIRST, _LAST = 2, 4
 
 
 def read_pipeline(file: QueryFile, name: str, opener: Callable[[str], Store] = Store.open) -> SeenPipeline:
@@ -93,13 +93,13 @@ def _has_one(file: QueryFile, name: str, places: Sequence[str], opener: Callable
 def _flows(directory: Store, storage: str, parts: tuple[str, ...]) -> Iterator[PipelineFlow]:
     """Flows below a directory; a number is a version where a flow may be and a checkpoint is in it."""
     names = [name for name in sorted(directory.ls()[1]) if name != UNDO_DIRECTORY and directory.can_name(name)]
-    if len(parts) in (_OF_SINK, _OF_TABLE):
+    if len(parts) >= _FIRST:
         versions = sorted(int(name) for name in names if _is_version(directory, name))
         if versions:
             *target, flow = parts
             yield PipelineFlow(Flow(storage, tuple(target), flow, versions[-1]), tuple(versions[:-1]))
             return
-    if len(parts) < _OF_TABLE:
+    if len(parts) < _LAST:
         for name in names:
             yield from _flows(directory.child(name), storage, (*parts, name))
 

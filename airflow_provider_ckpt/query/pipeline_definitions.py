@@ -185,7 +185,7 @@ class _Python:
         elif name == "create_sink":
             options = given.get("options")
             texts = {str(key): str(value) for key, value in options.items()} if isinstance(options, dict) else {}
-            self._into.targets.append(DefinedTarget((called,), _lower(given.get("format")), True, texts))
+            self._into.targets.append(DefinedTarget(identifier(called), _lower(given.get("format")), True, texts))
         else:
             self._into.targets.append(DefinedTarget(identifier(called), _lower(given.get("format"))))
 

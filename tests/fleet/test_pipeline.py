@@ -56,6 +56,21 @@ def f(): ...
     assert (file.origin(out, "sink"), file.origin(out, "confs")) == ("flows.py", "spark-pipeline.yml")
 
 
+def test_a_name_that_a_uri_cannot_have_is_escaped_in_its_directory():
+    python = """
+dp.create_sink("my.out", "json", {"path": "/out"})
+@dp.append_flow(target="my.out", name="`to out%`")
+def f(): ...
+@dp.append_flow(target="my.out", name="`other flow`")
+def g(): ...
+"""
+    ran = there("my", "out", "to%20out%25", version=2)
+    new, old = seen(ran, python=python).flows
+    assert (new.checkpoint, new.is_there) == (f"{BELOW}/my/out/other%20flow/0", False)
+    assert (old.checkpoint, old.defined.name, old.names[0]) == (f"{BELOW}/my/out/to%20out%25/2", "to out%", "to out%")
+    assert file_with(seen(ran, python=python)).find("shop.`to out%`").deploy.sink.text == "file:/out"
+
+
 @pytest.mark.parametrize(
     ("spec", "flows", "parts"),
     [

@@ -34,7 +34,7 @@ def begin(root, *parts):
 
 
 def test_flows_are_those_of_the_storage_and_of_the_files(root):
-    for parts in (("c", "d", "bronze", "bronze", "0"), ("c", "d", "bronze", "bronze", "10"), ("out", "to_out", "2"),
+    for parts in (("c", "d", "bronze", "bronze", "0"), ("c", "d", "bronze", "bronze", "10"), ("out", "to_out", "2"), ("my", "out", "to_out", "0"),
                   ("c", "2024", "7", "f", "0"), ("c", "d", "bronze", "bronze", "9")):  # fmt: skip
         begin(root, *parts)
     seen = see("shop", f"{root}/spark-pipeline.yml")
@@ -45,6 +45,7 @@ def test_flows_are_those_of_the_storage_and_of_the_files(root):
         (("c", "d", "bronze"), "bronze"): (10, (0, 9), True),
         (("c", "2024", "7"), "f"): (0, (), True),
         (("out",), "to_out"): (2, (), True),
+        (("my", "out"), "to_out"): (0, (), True),
         (("spark_catalog", "default", "bronze"), "bronze"): (0, (), False),
         (("spark_catalog", "default", "silver"), "silver"): (0, (), False),
     }
