@@ -131,6 +131,8 @@ RULES: Mapping[str, str] = {
     "CKPT302": "History rewritten",
     "CKPT303": "Source rescans",
     "CKPT304": "Batches skipped",
+    "CKPT305": "Flow with another version",
+    "CKPT306": "Batch in flight after a run",
 }
 
 #: Each check with the codes of the findings that it can give.

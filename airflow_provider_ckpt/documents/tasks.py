@@ -86,6 +86,23 @@ class GateResultDocument(ForecastWithFindingsFields, TaskDocument):
     findings_left_out: Annotated[int, "number of findings that are not in `findings`, which has at most twenty"]
 
 
+class GatedFlowFields(ToldFindingsFields):
+    """The gate of one query of several, such as a flow of a pipeline."""
+
+    location: Annotated[str, "URI of the checkpoint"]
+    decision: Annotated[str, "`pass`, `warn` or `block`"]
+    headline: Annotated[str, "the result in one line, for people"]
+
+
+class GatesResultDocument(ToldFindingsFields, Document):
+    """Result of `CheckpointGateOperator` for a pipeline or for several queries; its findings are of the pipeline."""
+
+    decision: Annotated[str, "the worst decision"]
+    unknown: Annotated[list[str], "what was not judged of the pipeline"]
+    queries: Annotated[dict[str, GatedFlowFields], "the gate of each query, by name; at most a hundred"]
+    others: Annotated[int, "number of queries that are not among them"]
+
+
 class QueryLagFields(TypedDict):
     """How far one query is behind."""
 
@@ -130,6 +147,24 @@ class ContinuityResultDocument(ToldFindingsFields, TaskDocument):
     status: Annotated[str, "`continued`, `doubtful`, `pending`, or `begun` on the first run of a schedule"]
     batch_id: Annotated[int | None, "latest committed batch in the bookmark"]
     latest_committed_batch: Annotated[int | None, "latest committed batch now"]
+
+
+class FlowContinuityFields(ToldFindingsFields):
+    """The continuation of one query of several, such as a flow of a pipeline."""
+
+    location: Annotated[str, "URI of the checkpoint"]
+    status: Annotated[
+        str, "`continued`, `doubtful`, `broken`, `in flight`, or `idle` when nothing new is committed and nothing begun"
+    ]
+    batch_id: Annotated[int | None, "latest committed batch in the bookmark"]
+    latest_committed_batch: Annotated[int | None, "latest committed batch now"]
+
+
+class ContinuitiesResultDocument(Document):
+    """Result of `CheckpointContinuityOperator` for the bookmark of a pipeline or of several queries."""
+
+    status: Annotated[str, "the worst status"]
+    queries: Annotated[dict[str, FlowContinuityFields], "the continuation of each query, by name"]
 
 
 class SinkResultFields(TypedDict):

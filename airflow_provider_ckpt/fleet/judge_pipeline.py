@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
@@ -24,7 +24,6 @@ class GatedFlow:
     Args:
         name: Its name, such as ``shop.bronze``.
         query: What is declared of it.
-        is_there: True if it has a checkpoint.
         view: Its checkpoint; None when it could not be read.
         forecast: Its restart; None when its checkpoint could not be read.
         error: Why it could not be judged; None when it could.
@@ -32,7 +31,6 @@ class GatedFlow:
 
     name: str
     query: Query
-    is_there: bool
     view: CheckpointView | None = None
     forecast: Forecast | None = None
     error: CheckpointError | None = None
@@ -94,13 +92,26 @@ def _gated(file: QueryFile, seen: SeenPipeline, foretell: Foretell, full_refresh
         if flow.target in refreshed:  # it begins anew in an empty table
             continue
         name = names[flow.key]
-        query = file.queries[name]
-        try:
-            view, forecast = foretell(query, _beside(flow, started, seen))
-        except CheckpointError as error:
-            yield GatedFlow(name, query, flow.is_there, error=error.at(query.checkpoint))
-        else:
-            yield GatedFlow(name, query, flow.is_there, view, forecast)
+        yield _judged(name, file.queries[name], foretell, _beside(flow, started, seen))
+
+
+def judge_flows(queries: Mapping[str, Query], foretell: Foretell) -> Iterator[GatedFlow]:
+    """Judge the restart of each query of several.
+
+    Args:
+        queries: The queries by name.
+        foretell: Forecasts the restart of one.
+    """
+    for name, query in queries.items():
+        yield _judged(name, query, foretell, None)
+
+
+def _judged(name: str, query: Query, foretell: Foretell, beside: frozenset[str] | None) -> GatedFlow:
+    try:
+        view, forecast = foretell(query, beside)
+    except CheckpointError as error:
+        return GatedFlow(name, query, error=error.at(query.checkpoint))
+    return GatedFlow(name, query, view, forecast)
 
 
 def _beside(flow: PipelineFlow, started: Sequence[PipelineFlow], seen: SeenPipeline) -> frozenset[str] | None:

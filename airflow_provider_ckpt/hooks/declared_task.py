@@ -5,7 +5,7 @@ The file is read when the task runs. An argument that is given wins over the fil
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from types import MappingProxyType
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from airflow_provider_ckpt.change.plan.plan import Plan
     from airflow_provider_ckpt.documents.tasks import OfQueryFileFields
     from airflow_provider_ckpt.query.query_file import Query, QueryFile
+    from airflow_provider_ckpt.storage.store import Store
 
 #: What is known as soon as the query is, beside what DECLARED has.
 CHECKPOINT, CONNECTION = "checkpoint", "checkpoint_conn_id"
@@ -165,6 +166,25 @@ class DeclaredTask:
 
             require_same_declared(plan, self.declared_file, self.declared_query)
 
+    def with_flows(self, file: QueryFile, words: Sequence[str]) -> QueryFile:
+        """The query file with the flows of the pipelines that names or locations are of. Raises CheckpointError.
+
+        :param file: The query file.
+        :param words: Names and locations.
+        """
+        if not file.pipelines:
+            return file
+        from airflow_provider_ckpt.fleet.read_pipeline import with_pipelines  # what no file without one needs
+
+        try:
+            return with_pipelines(file, words, self.opened(file))
+        except ValueError as error:
+            raise CheckpointError(str(error)) from None
+
+    def opened(self, file: QueryFile) -> Callable[[str], Store]:
+        """What opens the locations of a query file."""
+        return CheckpointHook(self.checkpoint_conn_id or file.storage.conn_id, file.storage.options).store
+
     # --- finding ---------------------------------------------------------------------------------------------------
 
     def _find(self) -> tuple[QueryFile, Query] | None:
@@ -173,12 +193,13 @@ class DeclaredTask:
             place = self.query_file or configured_file()
             if not isinstance(given, str) or not given or not place:
                 return None
-            file = read_file(place)
-            known = file.find(self.hook.url(given))
+            url = self.hook.url(given)
+            file = self.with_flows(read_file(place), [url])
+            known = file.find(url)
             return None if known is None else (file, known)
         if not isinstance(self.query, str):
             raise CheckpointError(f"query must be the name of a query in the query file, not {self.query!r:.60}")
-        file = read_file(self.query_file)
+        file = self.with_flows(read_file(self.query_file), [self.query])
         query = file.named(self.query)
         if not _is_empty(given) and not self.has_own_checkpoint:
             self._require_same(file, query, given)
@@ -221,7 +242,7 @@ class DeclaredTask:
 
     def _fill_several(self, names: Sequence[str]) -> None:
         """The locations of queries, and the sources of each where the task asks for them: all else is of one query."""
-        file = self.declared_file = read_file(self.query_file)
+        file = self.declared_file = self.with_flows(read_file(self.query_file), names)
         queries = [file.named(name) for name in names]
         self._set(CHECKPOINT, [query.checkpoint for query in queries], file.place)
         if hasattr(self, "sources"):

@@ -12,35 +12,48 @@ from airflow.providers.common.compat.sdk import BranchMixIn
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointError, GateFailedError
 from airflow_provider_ckpt.hooks.checkpoint import duration_ms_of, require_flags
+from airflow_provider_ckpt.hooks.pipeline_task import PipelineTask
 from airflow_provider_ckpt.operators.base import CheckpointOperator, declared
 from airflow_provider_ckpt.operators.task_confs import confs_of, read_text, require_known, task_id_of
 from airflow_provider_ckpt.operators.told import findings_told, reasons_text
 from airflow_provider_ckpt.query.deploy import DeploySpec, parse_conf_file
 from airflow_provider_ckpt.query.yaml_text import parse_yaml
-from airflow_provider_ckpt.report.tables import forecast_tables, headline, not_judged_text
+from airflow_provider_ckpt.report.tables import findings_table, forecast_tables, headline, not_judged_text
 from airflow_provider_ckpt.restart.bookmark import take_bookmark
-from airflow_provider_ckpt.restart.forecast import Forecast
+from airflow_provider_ckpt.restart.forecast import DECISIONS, Forecast
 from airflow_provider_ckpt.restart.gate import forecast_restart
 
 if TYPE_CHECKING:
-    from airflow_provider_ckpt.documents.tasks import GateResultDocument
+    from airflow_provider_ckpt.checkpoint.view import CheckpointView
+    from airflow_provider_ckpt.checks.findings import Finding
+    from airflow_provider_ckpt.documents.tasks import GatedFlowFields, GateResultDocument, GatesResultDocument
+    from airflow_provider_ckpt.fleet.judge_pipeline import GatedPipeline
+    from airflow_provider_ckpt.query.query_file import Query
 
 #: XCom key of the ids that topics had when a gate saw them first.
 TOPIC_IDS = "topic_ids"
 #: XCom key of the bookmark that the gate leaves for :class:`CheckpointContinuityOperator`.
 BOOKMARK = "bookmark"
 
+#: Queries of a pipeline that an XCom names.
+MOST_QUERIES = 100
 _RETURN_VALUE = "return_value"
+#: Arguments that are of one query.
+_OF_ONE = ("sources", "sink", "operators", "source_options", "topic_ids")
 _DECLARATIONS = ("confs", "sources", "sink", "operators", "spark_version", "trigger", "source_options", "classes")
 
 
-class CheckpointGateOperator(CheckpointOperator, BranchMixIn):
+class CheckpointGateOperator(PipelineTask, CheckpointOperator, BranchMixIn):
     """Forecasts the restart of a query with what is about to be deployed, and stops a deploy that must not go ahead.
 
     The forecast (decision, the batch Spark resumes at, what happens to each conf, the findings) is the task's return
     value in XCom, also when the gate blocks. Its key ``bookmark`` has the progress of the query, for
     :class:`~airflow_provider_ckpt.operators.checkpoint.CheckpointContinuityOperator`, and ``topic_ids`` the ids of the
     topics of declared Kafka brokers, for the gate of the next run.
+
+    ``query`` may be the name of a Spark Declarative Pipeline, or a list of names: each flow or query is gated, and the
+    worst decision counts. The return value then has the gate of each by name, and the XCom ``bookmark`` has all
+    bookmarks; ``sources``, ``sink``, ``operators`` and ``source_options`` are said in the query file.
 
     The deploy is described by ``conf_file``, ``spark_task`` and the other arguments; of the same value the later one in
     this list is used. Text in ``confs``, ``sources``, ``operators`` and ``classes``, such as a rendered template, is
@@ -68,6 +81,7 @@ class CheckpointGateOperator(CheckpointOperator, BranchMixIn):
     :param spark_version: Spark version of the deploy, such as ``4.3``; by default the newest supported one.
     :param trigger: The trigger of the query, such as ``realTime``.
     :param classes: Classes that the deploy has and open Spark does not, such as a state store provider.
+    :param full_refresh: Of a pipeline: tables that the run refreshes in full; ``all`` is all.
     :param quick: Read only the two logs; state, source logs and checksum files are then not judged.
     :param fail_on: Least decision that blocks the deploy: ``block``, or ``warn``, which is also the decision when
         something was not judged.
@@ -90,6 +104,7 @@ class CheckpointGateOperator(CheckpointOperator, BranchMixIn):
         "topic_ids",
         "kafka_conn_id",
         "will_lose_data_within",
+        "full_refresh",
     )
 
     def __init__(
@@ -108,6 +123,7 @@ class CheckpointGateOperator(CheckpointOperator, BranchMixIn):
         topic_ids: Mapping[str, str] | str | None = None,
         kafka_conn_id: str | None = None,
         will_lose_data_within: float | str | timedelta | None = None,
+        full_refresh: Sequence[str] | str | None = None,
         quick: bool = False,
         fail_on: Literal["block", "warn"] = "block",
         on_block: Literal["fail", "skip", "branch"] = "fail",
@@ -136,16 +152,21 @@ class CheckpointGateOperator(CheckpointOperator, BranchMixIn):
         self.topic_ids = topic_ids
         self.kafka_conn_id = kafka_conn_id
         self.will_lose_data_within = will_lose_data_within
+        self.full_refresh = full_refresh
         self.quick = quick
         self.fail_on = fail_on
         self.on_block = on_block
         self.branch_pass = branch_pass
         self.branch_block = branch_block
 
-    def execute(self, context: Any) -> GateResultDocument:
+    def execute(self, context: Any) -> GateResultDocument | GatesResultDocument:
         """Forecast, log, and let the deploy pass or block it."""
         with self.running(context):
             require_flags(self, "quick")
+            if self.is_several:
+                return self._gate_several(context)
+            if self.full_refresh:
+                raise CheckpointError("full_refresh is of a pipeline; give its name as query")
             deploy = self._deploy(context)
             known = topic_ids_of(self.topic_ids)
             view, foretold = forecast_restart(
@@ -175,26 +196,112 @@ class CheckpointGateOperator(CheckpointOperator, BranchMixIn):
             if foretold.closes(self.fail_on) or self.on_block == "branch":
                 # what follows leaves by an exception, and then Airflow pushes no return value
                 context["ti"].xcom_push(key=_RETURN_VALUE, value=result)
-                self._close_or_branch(context, view.location, foretold)
+                errors = [finding.message for finding in foretold.findings if finding.severity == "error"]
+                reasons = reasons_text(errors) or f"{foretold.sentence}{not_judged_text(foretold.unknown)}"
+                closed = foretold.closes(self.fail_on)
+                self._close_or_branch(context, view.location, reasons, foretold.findings, closed=closed)
         return result
 
-    def _close_or_branch(self, context: Any, location: str, foretold: Forecast) -> None:
-        closed = foretold.closes(self.fail_on)
+    def _gate_several(self, context: Any) -> GatesResultDocument:
+        """The same for a pipeline, or for each query of a list."""
+        from airflow_provider_ckpt.fleet.judge_pipeline import GatedPipeline, judge_flows, judge_pipeline
+
+        self.require_shared({name: getattr(self, name) for name in _OF_ONE})
+        given = {name: getattr(self, name) for name in _DECLARATIONS if name not in _OF_ONE}
+        refreshed = [self.full_refresh] if isinstance(self.full_refresh, str) else list(self.full_refresh or ())
+
+        def foretell(query: Query, beside: frozenset[str] | None) -> tuple[CheckpointView, Forecast]:
+            return forecast_restart(
+                self.store(query.checkpoint),
+                declared(self._deploy_of(query, context), given),
+                self.store,
+                quick=self.quick,
+                kafka_config=self.hook.access(query.checkpoint, self.kafka_conn_id).kafka_config,
+                will_lose_within_ms=self._within_ms(),
+                beside=beside,
+            )
+
+        try:
+            if self.seen is not None and self.declared_file is not None:
+                gated = judge_pipeline(self.declared_file, self.seen, foretell, full_refresh=refreshed)
+            else:
+                gated = GatedPipeline("", "", flows=tuple(judge_flows(self.listed or {}, foretell)))
+        except ValueError as error:
+            raise CheckpointError(str(error)) from None
+        return self._told_several(context, gated)
+
+    def _told_several(self, context: Any, gated: GatedPipeline) -> GatesResultDocument:
+        """Log, push, and pass or block."""
+        bookmarks, reasons = dict[str, Any](), list[str]()
+        queries: dict[str, GatedFlowFields] = {}
+        if gated.findings:
+            self.report(findings_table(gated.findings))
+        for flow in gated.flows:
+            found: tuple[Finding, ...] = ()
+            if flow.forecast is None or flow.view is None:
+                line = f"{flow.query.checkpoint}: {flow.error}"
+                reasons.append(line)
+            else:
+                line, found = headline(flow.view.location, flow.forecast), flow.forecast.findings
+                self.report(*forecast_tables(flow.view.location, flow.forecast))
+                if flow.forecast.closes(self.fail_on):
+                    reasons.append(line)
+                with suppress(CheckpointError):
+                    bookmarks[flow.name] = take_bookmark(flow.view).to_dict()
+            self.log.info("%s", line)
+            decision = "block" if flow.forecast is None else flow.forecast.decision
+            queries[flow.name] = {
+                "location": flow.query.checkpoint,
+                "decision": decision,
+                "headline": line,
+                **findings_told(found),
+            }
+        context["ti"].xcom_push(key=BOOKMARK, value={"queries": bookmarks})
+        first = dict(sorted(queries.items(), key=lambda item: -DECISIONS.index(item[1]["decision"]))[:MOST_QUERIES])
+        result: GatesResultDocument = {
+            "format_version": FORMAT_VERSION,
+            "decision": gated.decision,
+            "unknown": list(gated.unknown),
+            "queries": first,
+            "others": len(queries) - len(first),
+            **findings_told(gated.findings),
+        }
+        self.tell(context, result)
+        closed = gated.decision in ("block", self.fail_on)
+        if closed or self.on_block == "branch":
+            context["ti"].xcom_push(key=_RETURN_VALUE, value=result)
+            reasons = [item.message for item in gated.findings if item.severity != "note"] + reasons
+            reasons += [f"not judged: {', '.join(gated.unknown)}"] if gated.unknown else []
+            place = gated.storage or ", ".join(queries)
+            self._close_or_branch(context, place, reasons_text(reasons), gated.findings, closed=closed)
+        return result
+
+    def _close_or_branch(
+        self, context: Any, location: str, reasons: str, findings: Sequence[Finding], *, closed: bool
+    ) -> None:
         if self.on_block == "branch":
             self.do_branch(context, self.branch_block if closed else self.branch_pass)
         elif self.on_block == "skip":
             downstream = context["task"].get_flat_relatives(upstream=False)
             self.skip(context["ti"], [task for task in downstream if not task.is_teardown])
         else:
-            errors = [finding.message for finding in foretold.findings if finding.severity == "error"]
-            reasons = reasons_text(errors) or f"{foretold.sentence}{not_judged_text(foretold.unknown)}"
-            raise GateFailedError(
-                f"the gate blocks the deploy: {reasons}", location=location, findings=foretold.findings
-            )
+            raise GateFailedError(f"the gate blocks the deploy: {reasons}", location=location, findings=tuple(findings))
 
     def _within_ms(self) -> int | None:
         given = self.will_lose_data_within
         return None if given is None else duration_ms_of("will_lose_data_within", given)
+
+    def _deploy_of(self, query: Query, context: Any) -> DeploySpec:
+        """What is declared of one query of several."""
+        from airflow_provider_ckpt.fleet.read_query_file import read_deploy
+
+        try:
+            deploy = read_deploy(query, self.store)
+        except ValueError as error:
+            raise CheckpointError(str(error), location=query.checkpoint) from None
+        if self.conf_file:
+            deploy = deploy.with_confs(_read_confs(self.conf_file))
+        return deploy if self.spark_task is None else deploy.with_confs(confs_of(self.dag, self.spark_task, context))
 
     def _deploy(self, context: Any) -> DeploySpec:
         deploy = self.declared_deploy()
