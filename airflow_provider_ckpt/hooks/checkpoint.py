@@ -45,6 +45,7 @@ class CheckpointHook(BaseHook):
 
     :param checkpoint_conn_id: Id of the connection; None when all locations are absolute.
     :param storage_options: Options of the fsspec driver, over which those of the connection win.
+    :param kafka_options: Settings of Kafka's client, which win over those of a connection of type ``kafka``.
     """
 
     conn_name_attr = "checkpoint_conn_id"
@@ -52,10 +53,16 @@ class CheckpointHook(BaseHook):
     conn_type = "checkpoint"
     hook_name = "Spark checkpoint"
 
-    def __init__(self, checkpoint_conn_id: str | None = None, storage_options: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        checkpoint_conn_id: str | None = None,
+        storage_options: Mapping[str, Any] | None = None,
+        kafka_options: Mapping[str, str] | None = None,
+    ) -> None:
         super().__init__()
         self.checkpoint_conn_id = checkpoint_conn_id
         self.storage_options = dict(storage_options or {})
+        self.kafka_options = dict(kafka_options or {})
         self._opened: dict[tuple[str, ...], Any] = {}
         self._base: str | None = None if checkpoint_conn_id else ""
 
@@ -127,7 +134,11 @@ class CheckpointHook(BaseHook):
         """How the sources of a query are come by. Parameters as for :meth:`source_ends`."""
         from airflow_provider_ckpt.sources.open_end import Access
 
-        return Access(self.store, self.store(checkpoint), kafka_config(kafka_conn_id))
+        return Access(self.store, self.store(checkpoint), self.kafka_config(kafka_conn_id))
+
+    def kafka_config(self, kafka_conn_id: str | None = None) -> dict[str, Any]:
+        """The configuration of the client that asks a broker. Raises StoreError."""
+        return {**kafka_config(kafka_conn_id), **self.kafka_options}
 
     def store(self, location: str) -> Store:
         """Open a location; a relative one is appended to the base location of the connection.

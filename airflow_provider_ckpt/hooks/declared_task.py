@@ -75,13 +75,23 @@ class DeclaredTask:
     @cached_property
     def hook(self) -> CheckpointHook:
         """The hook."""
-        file = self.declared_file
-        return CheckpointHook(self.checkpoint_conn_id, file.storage.options if file is not None else None)
+        file, query = self.declared_file, self.declared_query
+        storage = {} if file is None else file.storage.options
+        kafka = {} if query is None else DECLARED["kafka_config"].of(query)
+        own_storage, own_kafka = (getattr(self, name, None) or {} for name in ("storage_options", "kafka_options"))
+        return CheckpointHook(self.checkpoint_conn_id, {**storage, **own_storage}, {**kafka, **own_kafka})
 
     @property
-    def storage_options(self) -> dict[str, Any] | None:
-        """Options of the storage that the query file declares; None without any."""
-        return self.hook.storage_options or None
+    def is_declared(self) -> bool:
+        """True if a query or a file is named; of a trigger whose sensor has read the file, neither is."""
+        return self.query is not None or self.query_file is not None
+
+    def options_for_trigger(self) -> dict[str, Any]:
+        """Options of the storage and of Kafka's client that the query file declares, as a trigger takes them."""
+        return {
+            "storage_options": self.hook.storage_options or None,
+            "kafka_options": self.hook.kafka_options or None,
+        }
 
     @property
     def origins(self) -> Mapping[str, str]:

@@ -17,7 +17,6 @@ from airflow_provider_ckpt.fleet.judge import judge_checkpoints
 from airflow_provider_ckpt.fleet.read_positions import FleetPositions
 from airflow_provider_ckpt.fleet.write_index import IndexWriter
 from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook, require_flags
-from airflow_provider_ckpt.hooks.kafka import kafka_config
 from airflow_provider_ckpt.hooks.query_file import configured_file, read_file
 from airflow_provider_ckpt.lineage.datasets import Named, place
 from airflow_provider_ckpt.lineage.page_link import CheckpointsLink
@@ -91,6 +90,7 @@ class CheckpointIndexOperator(CheckpointTask, BaseOperator):
         self.query_file = query_file
         self.deploys = deploys
         self.kafka_conn_id = kafka_conn_id
+        self.kafka_options: dict[str, str] = {}
         self.deep = deep
         self.depth = depth
         self.threads = threads
@@ -108,9 +108,11 @@ class CheckpointIndexOperator(CheckpointTask, BaseOperator):
         self._set("backup_roots", sorted({query.backups for query in queries if query.backups}), file.place)
         self._set("deploys", {query.checkpoint: deploy_document(query) for query in queries}, file.place)
         self._set("checkpoint_conn_id", file.storage.conn_id, file.place)
-        conn_ids = {cluster.conn_id for query in queries for cluster in query.clusters.values()}
-        if len(conn_ids) == 1:
-            self._set("kafka_conn_id", conn_ids.pop(), file.place)
+        clusters = {cluster.servers: cluster for query in queries for cluster in query.clusters.values()}
+        if len(clusters) == 1:  # a client has one configuration for all brokers that it asks
+            (cluster,) = clusters.values()
+            self._set("kafka_conn_id", cluster.conn_id, file.place)
+            self.kafka_options = dict(cluster.options)
         self.__dict__.pop("hook", None)
 
     def execute(self, context: Any) -> IndexResultDocument:
@@ -162,4 +164,4 @@ class CheckpointIndexOperator(CheckpointTask, BaseOperator):
             own = {plain_place(hook.url(at)): declare(DeploySpec(), said) for at, said in self.deploys.items()}
         except (AttributeError, TypeError, ValueError) as error:
             raise CheckpointError(f"deploys: {error}") from None
-        return FleetPositions(Deploys(own), hook.store, kafka_config(self.kafka_conn_id), now_ms())
+        return FleetPositions(Deploys(own), hook.store, hook.kafka_config(self.kafka_conn_id), now_ms())

@@ -10,7 +10,6 @@ from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.hooks.checkpoint import failure, push_error, require_flags
-from airflow_provider_ckpt.hooks.kafka import kafka_config
 from airflow_provider_ckpt.operators.base import CheckpointOperator, texts_of
 from airflow_provider_ckpt.query.source_options import parse_assigned
 from airflow_provider_ckpt.report.tables import published_table
@@ -80,7 +79,7 @@ class CheckpointPublishOffsetsOperator(CheckpointOperator):
         with self.running(context):
             require_flags(self, "take_over")
             stores = [self.store(location) for location in texts_of("checkpoint", self.checkpoint)]
-            broker = KafkaBroker("", kafka_config(self.kafka_conn_id or DEFAULT_CONN_ID))
+            broker = KafkaBroker("", self.hook.kafka_config(self.kafka_conn_id or DEFAULT_CONN_ID))
             began_ms = now_ms()
             outcomes = publish_all(
                 stores,

@@ -21,6 +21,7 @@ from airflow.triggers.base import StartTriggerArgs
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.hooks.checkpoint import airflow_errors, failure, push_error
+from airflow_provider_ckpt.hooks.query_file import configured_file
 from airflow_provider_ckpt.lineage.task import CheckpointTask
 from airflow_provider_ckpt.untrusted.fields import require_flag
 
@@ -73,10 +74,6 @@ class CheckpointSensor(CheckpointTask, BaseSensorOperator):
         self.start_from_trigger = start_from_trigger
         self._said = ""
         self.require_named()
-        if query is not None and start_from_trigger:
-            raise ValueError(
-                "start_from_trigger needs checkpoint, because no worker reads the query file; leave out query"
-            )
         self.link_checkpoints()
 
     def execute(self, context: Any) -> Any:
@@ -145,10 +142,12 @@ class CheckpointSensor(CheckpointTask, BaseSensorOperator):
 
     def trigger_args(self, trigger_cls: str, arguments: Mapping[str, Any]) -> StartTriggerArgs:
         """Arguments that the scheduler hands to the triggerer, templates included."""
-        names = ("checkpoint", "sources", "kafka_conn_id", "checkpoint_conn_id", "poke_interval")
+        names = ("checkpoint", "sources", "kafka_conn_id", "checkpoint_conn_id", "query", "query_file", "poke_interval")
+        given = {name: getattr(self, name) for name in names}
+        given["query_file"] = self.query_file or configured_file()  # which no worker reads
         return StartTriggerArgs(
             trigger_cls=trigger_cls,
-            trigger_kwargs={**arguments, **{name: getattr(self, name) for name in names}},
+            trigger_kwargs={**arguments, **given},
             next_method="execute_complete",
             timeout=timedelta(seconds=self._timeout_s),
         )

@@ -244,9 +244,9 @@ class CheckpointProgressSensor(CheckpointSensor):
                 trigger=self.trigger,
                 kafka_conn_id=self.kafka_conn_id,
                 checkpoint_conn_id=self.checkpoint_conn_id,
-                storage_options=self.storage_options,
                 poke_interval=self.poke_interval,
                 deadline_ms=min(self._deadline_ms(), self.timeout_at_ms),
+                **self.options_for_trigger(),
             ),
             method_name="execute_complete",
         )

@@ -44,9 +44,7 @@ class CheckpointPositionSensor(CheckpointSensor):
     def poke(self, context: Any) -> PokeReturnValue:
         """Poll once."""
         with airflow_errors():
-            queries = Queries(
-                self.checkpoint, self.sources, self.kafka_conn_id, self.checkpoint_conn_id, self.storage_options
-            )
+            queries = Queries(self.checkpoint, self.sources, self.kafka_conn_id, self.hook)
             polled = self._poll_of(queries).poll()
         self.say(polled.text)
         return PokeReturnValue(polled.is_done, polled.result)
@@ -64,10 +62,10 @@ class CheckpointPositionSensor(CheckpointSensor):
                 sources=self.sources,
                 kafka_conn_id=self.kafka_conn_id,
                 checkpoint_conn_id=self.checkpoint_conn_id,
-                storage_options=self.storage_options,
                 poke_interval=self.poke_interval,
                 deadline_ms=self.timeout_at_ms,
                 **self._spelled(),
+                **self.options_for_trigger(),
             ),
             method_name="execute_complete",
         )

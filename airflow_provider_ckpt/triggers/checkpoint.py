@@ -15,7 +15,7 @@ from airflow.triggers.base import BaseEventTrigger, TriggerEvent
 from airflow_provider_ckpt.checkpoint.progress import Progress
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.errors import CheckpointError, StoreUnavailableError
-from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook
+from airflow_provider_ckpt.hooks.declared_task import DeclaredTask
 from airflow_provider_ckpt.lineage.facts import asset_extra
 from airflow_provider_ckpt.sources.kafka.foresee_wait import WaitForesight
 from airflow_provider_ckpt.triggers.shared_polls import SharedPoller, poll_pool
@@ -96,7 +96,7 @@ LOG_S = 60.0
 SETTLE_S = 3.0
 
 
-class CheckpointProgressTrigger(BaseEventTrigger):
+class CheckpointProgressTrigger(DeclaredTask, BaseEventTrigger):
     """Fires when the committed progress of a checkpoint meets a condition; without a condition it fires repeatedly.
 
     With a ``condition`` it fires once and ends; that is what the sensor defers to. Without, it is for an
@@ -122,7 +122,11 @@ class CheckpointProgressTrigger(BaseEventTrigger):
     :param trigger: The trigger of the query, such as ``availableNow``.
     :param kafka_conn_id: Connection of type ``kafka``, whose extra configures the client.
     :param checkpoint_conn_id: Connection of type ``checkpoint``, or None.
-    :param storage_options: Options of the fsspec driver, as a query file declares them, or None.
+    :param query: Name of the query in the query file, in place of ``checkpoint`` and of all else that the file declares
+        of it; the triggerer reads the file when it begins.
+    :param query_file: The query file, as an operator takes it.
+    :param storage_options: Options of the fsspec driver, or None.
+    :param kafka_options: Settings of Kafka's client, or None.
     :param poke_interval: Seconds between two polls.
     :param deadline_ms: Wall-clock time at which the wait fails, epoch milliseconds, or None.
 
@@ -132,7 +136,7 @@ class CheckpointProgressTrigger(BaseEventTrigger):
     def __init__(
         self,
         *,
-        checkpoint: str,
+        checkpoint: str | None = None,
         condition: dict[str, Any] | None = None,
         every: str = "batch",
         timezone: str = "UTC",
@@ -143,6 +147,9 @@ class CheckpointProgressTrigger(BaseEventTrigger):
         kafka_conn_id: str | None = None,
         checkpoint_conn_id: str | None = None,
         storage_options: Mapping[str, Any] | None = None,
+        kafka_options: Mapping[str, str] | None = None,
+        query: str | None = None,
+        query_file: str | None = None,
         poke_interval: float = 30.0,
         deadline_ms: int | None = None,
     ) -> None:
@@ -158,6 +165,10 @@ class CheckpointProgressTrigger(BaseEventTrigger):
         self.kafka_conn_id = kafka_conn_id
         self.checkpoint_conn_id = checkpoint_conn_id
         self.storage_options = storage_options
+        self.kafka_options = kafka_options
+        self.query = query
+        self.query_file = query_file
+        self.require_named()
         self.poke_interval = poke_interval
         self.deadline_ms = deadline_ms
         self._every = Every(every, timezone)
@@ -171,12 +182,27 @@ class CheckpointProgressTrigger(BaseEventTrigger):
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """Poll until the condition is reached, the deadline has passed, or an error says that waiting is of no use."""
-        async with poll_pool().of(self.checkpoint_conn_id, self.checkpoint, self.storage_options) as poller:
+        if self.is_declared and (problem := await self._declared()) is not None:
+            yield TriggerEvent({"status": "error", "retryable": problem.retryable, **problem.to_dict()})
+            return
+        async with poll_pool().of(self.checkpoint_conn_id, self.checkpoint, self.hook.storage_options) as poller:
             if self.condition is not None:
                 yield TriggerEvent(await self._outcome(poller, self.condition))
                 return
             async for event in self._watch(poller):
                 yield event
+
+    async def _declared(self) -> CheckpointError | None:
+        """Take what the query file declares; what is wrong with it ends a wait, and a watcher asks again."""
+        with poll_pool().kept() as pool:
+            while True:
+                try:
+                    return await pool.in_thread(self.declare)
+                except CheckpointError as error:
+                    if self.condition is not None:
+                        return error
+                    self.log.warning("The query file cannot be read as it is, and is read until it can: %s", error)
+                await asyncio.sleep(self._spread * self.poke_interval)
 
     # --- a wait ------------------------------------------------------------------------------------------------
 
@@ -225,14 +251,12 @@ class CheckpointProgressTrigger(BaseEventTrigger):
     def _ends(self) -> SourceEnds:
         """Where the sources end, for a condition that asks; opens the storage."""
         sources = self.sources or {}
-        return CheckpointHook(self.checkpoint_conn_id, self.storage_options).source_ends(
-            self.checkpoint, sources, self.kafka_conn_id
-        )
+        return self.hook.source_ends(self.checkpoint, sources, self.kafka_conn_id)
 
     def _foresight(self) -> WaitForesight | None:
         """Make the forecast for the wait; opens the storage."""
         said = (self.sources or {}, self.source_options, self.trigger, self.kafka_conn_id)
-        return CheckpointHook(self.checkpoint_conn_id, self.storage_options).foresight(self.checkpoint, *said)
+        return self.hook.foresight(self.checkpoint, *said)
 
     def _say(self, step: Pending) -> None:
         """A line in the log: for each poll without an answer, else when there is news and the last line is old."""

@@ -79,8 +79,7 @@ class Queries:
         checkpoint: A checkpoint location, or a list of them.
         sources: Where each source reads from, by id, of every query; or the same by checkpoint.
         kafka_conn_id: Connection of type ``kafka``, or None.
-        checkpoint_conn_id: Connection of type ``checkpoint``, or None.
-        storage_options: Options of the fsspec driver, or None.
+        hook: The hook that opens them.
 
     Raises:
         CheckpointError: There is no checkpoint, or the sources are no mapping, or not of each checkpoint, or a type is
@@ -90,8 +89,7 @@ class Queries:
     checkpoint: str | Sequence[str]
     sources: Mapping[str, Any]
     kafka_conn_id: str | None = None
-    checkpoint_conn_id: str | None = None
-    storage_options: Mapping[str, Any] | None = None
+    hook: CheckpointHook = field(default_factory=CheckpointHook)
     #: What was declared, read once: the sources by id, of each checkpoint.
     _parsed: Mapping[str, Mapping[str, Source]] = field(init=False, repr=False, compare=False)
 
@@ -116,15 +114,13 @@ class Queries:
         self, options: QueryOptions | None = None, *, ages: bool = False
     ) -> list[tuple[str, Opened | CheckpointError]]:
         """The queries as they are now, or why one cannot be read. The brokers are not asked yet."""
-        hook, said = CheckpointHook(self.checkpoint_conn_id, self.storage_options), options or QueryOptions()
-        return [(location, self._opened(hook, location, said, ages=ages)) for location in self.locations]
+        said = options or QueryOptions()
+        return [(location, self._opened(location, said, ages=ages)) for location in self.locations]
 
-    def _opened(
-        self, hook: CheckpointHook, location: str, options: QueryOptions, *, ages: bool
-    ) -> Opened | CheckpointError:
+    def _opened(self, location: str, options: QueryOptions, *, ages: bool) -> Opened | CheckpointError:
         try:
-            view = observe(hook.store(location))
-            access = hook.access(location, self.kafka_conn_id)
+            view = observe(self.hook.store(location))
+            access = self.hook.access(location, self.kafka_conn_id)
         except CheckpointError as error:
             return error
         return Opened(view, LagQuestion(self._parsed[location], options, ages), access)

@@ -13,6 +13,7 @@ from airflow.triggers.base import BaseTrigger, TriggerEvent
 
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.errors import CheckpointError, StoreUnavailableError
+from airflow_provider_ckpt.hooks.declared_task import DeclaredTask
 from airflow_provider_ckpt.triggers.position_polls import LagPoll, LossPoll, Polled, PositionPoll, Queries
 from airflow_provider_ckpt.triggers.shared_polls import PollPool, poll_pool
 from airflow_provider_ckpt.untrusted.secrets import scrub
@@ -22,7 +23,7 @@ from airflow_provider_ckpt.visible import visible
 LOG_S = 60.0
 
 
-class CheckpointPositionTrigger(BaseTrigger):
+class CheckpointPositionTrigger(DeclaredTask, BaseTrigger):
     """Polls the positions of a query until they are as its sensor waits for.
 
     A storage or a source that does not answer is asked again until the deadline; any other CheckpointError is the one
@@ -34,38 +35,51 @@ class CheckpointPositionTrigger(BaseTrigger):
     :param trigger: The trigger of the query, such as ``availableNow``.
     :param kafka_conn_id: Connection of type ``kafka``, whose extra configures the client that asks.
     :param checkpoint_conn_id: Connection of type ``checkpoint``, or None.
-    :param storage_options: Options of the fsspec driver, as a query file declares them, or None.
+    :param query: Name of the query in the query file, in place of ``checkpoint`` and of all else that the file declares
+        of it; the triggerer reads the file when it begins.
+    :param query_file: The query file, as an operator takes it.
+    :param storage_options: Options of the fsspec driver, or None.
+    :param kafka_options: Settings of Kafka's client, or None.
     :param poke_interval: Seconds between two polls.
     :param deadline_ms: Wall-clock time at which the wait fails, epoch milliseconds, or None.
     """
 
+    needs = ("checkpoint", "sources")
+    takes_several = True
     #: The arguments, by which another triggerer makes the trigger again.
     arguments: tuple[str, ...] = (
         *("checkpoint", "sources", "source_options", "trigger", "kafka_conn_id", "checkpoint_conn_id"),
-        *("storage_options", "poke_interval", "deadline_ms"),
+        *("storage_options", "kafka_options", "query", "query_file", "poke_interval", "deadline_ms"),
     )
 
     def __init__(
         self,
         *,
-        checkpoint: str | Sequence[str],
-        sources: Mapping[str, Any],
+        checkpoint: str | Sequence[str] | None = None,
+        sources: Mapping[str, Any] | None = None,
         source_options: Mapping[str, Any] | None = None,
         trigger: str | None = None,
         kafka_conn_id: str | None = None,
         checkpoint_conn_id: str | None = None,
         storage_options: Mapping[str, Any] | None = None,
+        kafka_options: Mapping[str, str] | None = None,
+        query: str | None = None,
+        query_file: str | None = None,
         poke_interval: float = 60.0,
         deadline_ms: int | None = None,
     ) -> None:
         super().__init__()
         self.checkpoint = checkpoint
-        self.sources = sources
+        self.sources: Any = sources
         self.source_options = source_options
         self.trigger = trigger
         self.kafka_conn_id = kafka_conn_id
         self.checkpoint_conn_id = checkpoint_conn_id
         self.storage_options = storage_options
+        self.kafka_options = kafka_options
+        self.query = query
+        self.query_file = query_file
+        self.require_named()
         self.poke_interval = poke_interval
         self.deadline_ms = deadline_ms
         self._said: tuple[float, str] = (float("-inf"), "")
@@ -88,8 +102,9 @@ class CheckpointPositionTrigger(BaseTrigger):
                 yield TriggerEvent({"status": "error", "retryable": error.retryable, **error.to_dict()})
 
     async def _outcome(self, pool: PollPool) -> dict[str, Any]:
-        said = (self.kafka_conn_id, self.checkpoint_conn_id, self.storage_options)
-        queries = Queries(self.checkpoint, self.sources, *said)
+        if self.is_declared:
+            await pool.in_thread(self.declare)
+        queries = Queries(self.checkpoint, self.sources, self.kafka_conn_id, self.hook)
         poll, spread = self.poll_of(queries), random.uniform(0.9, 1.1)  # so that many triggers do not poll in step
         while True:
             text = await self._poll(pool, poll)

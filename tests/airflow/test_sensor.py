@@ -211,6 +211,9 @@ def test_every_parameter_reaches_the_trigger(checkpoint, monkeypatch):
         "kafka_conn_id": "broker",
         "checkpoint_conn_id": "lake",
         "storage_options": None,
+        "kafka_options": None,
+        "query": None,
+        "query_file": None,
         "poke_interval": 7.5,
         "deadline_ms": 1_577_836_800_000,
     }

@@ -89,6 +89,9 @@ def test_every_argument_survives_serialisation(query):
         "kafka_conn_id": "broker",
         "checkpoint_conn_id": "lake",
         "storage_options": None,
+        "kafka_options": None,
+        "query": None,
+        "query_file": None,
         "poke_interval": 7.5,
         "deadline_ms": 9_999_999_999_999,
     }

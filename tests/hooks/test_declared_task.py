@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
+import json
 from typing import Any
 
 import pytest
-from airflow.providers.common.compat.sdk import AirflowFailException
+from airflow.providers.common.compat.sdk import AirflowFailException, TaskDeferred
 from airflow.sdk import Asset
 
 from airflow_provider_ckpt.hooks.query_file import queries
 from airflow_provider_ckpt.operators import checkpoint as operators
 from airflow_provider_ckpt.query.declared import DECLARED
 from airflow_provider_ckpt.sensors import checkpoint as sensors
+from airflow_provider_ckpt.triggers.checkpoint import CheckpointProgressTrigger
+from airflow_provider_ckpt.triggers.positions import CheckpointLagTrigger
+from airflow_provider_ckpt.waiting import BatchCommitted
 from tests.operators.parameters import parameters
 from tests.operators.task import Task, carry_out
 
@@ -316,6 +321,71 @@ def test_a_result_says_where_each_declaration_is(planned, file):
     }
 
 
-def test_a_sensor_that_begins_in_the_triggerer_cannot_read_the_file():
-    with pytest.raises(ValueError, match="leave out query"):
-        task("CheckpointProgressSensor", query="orders", batch_id=1, start_from_trigger=True)
+def events(trigger: Any) -> list[dict[str, Any]]:
+    """What a trigger fires, made again as a triggerer does."""
+
+    async def run() -> list[dict[str, Any]]:
+        path, arguments = trigger.serialize()
+        assert path.endswith(type(trigger).__name__)
+        return [event.payload async for event in type(trigger)(**json.loads(json.dumps(arguments))).run()]
+
+    return asyncio.run(run())
+
+
+@pytest.mark.parametrize("given", ["query", "checkpoint"])
+def test_a_wait_that_begins_in_the_triggerer_reads_the_file_there(planned, file, given):
+    place = {"query": "orders"} if given == "query" else {"checkpoint": planned.checkpoint}
+    made = task("CheckpointProgressSensor", batch_id=1, start_from_trigger=True, **place)
+    (event,) = events(CheckpointProgressTrigger(**made.start_trigger_args.trigger_kwargs))
+    assert (event["status"], event["batch_id"]) == ("reached", 7)
+    assert made.execute_complete({"ti": Task()}, event)["batch_id"] == 7
+    file.write_text("format_version: 1\nqueries: {order: {checkpoint: a}}\n")
+    (event,) = events(CheckpointProgressTrigger(condition=BatchCommitted(1).to_dict(), query="orders"))
+    assert event["status"] == "error" and "did you mean order?" in event["message"]
+    (event,) = events(CheckpointLagTrigger(query="orders", most=1))
+    assert event["status"] == "error" and "did you mean order?" in event["message"]
+
+
+def test_a_wait_that_defers_has_read_the_file(planned, file):
+    planned.declare("sources: [rate]")
+    made = task("CheckpointProgressSensor", query="orders", batch_id=99, deferrable=True)
+    with pytest.raises(TaskDeferred) as deferred:
+        made.execute({"ti": Task()})
+    trigger = deferred.value.trigger
+    assert (trigger.checkpoint, trigger.query, trigger.sources) == (planned.checkpoint, None, {"0": "rate"})
+
+
+def test_several_queries_are_named_at_once(file):
+    for name in ("CheckpointLagSensor", "CheckpointDataLossSensor", "CheckpointPublishOffsetsOperator"):
+        made = task(name, query=["orders", "totals"])
+        made.declare()
+        places = [str(file.parent / "lake" / each) for each in ("orders", "totals")]
+        assert made.checkpoint == places
+        if hasattr(made, "sources"):
+            assert made.sources == {places[0]: {"0": "kafka:b1:9092/orders"}, places[1]: {}}
+
+
+def test_an_index_is_of_the_queries_that_are_named_or_of_all(file):
+    for query, expected in (
+        ("orders", ["orders"]),
+        (["orders", "totals"], ["orders", "totals"]),
+        (None, ["orders", "totals"]),
+    ):
+        made = task("CheckpointIndexOperator", index="/index", query=query)
+        made.declare()
+        assert made.checkpoint_roots == [str(file.parent / "lake" / name) for name in expected]
+        assert made.backup_roots == [str(file.parent / "backups/orders")]
+        assert made.deploys[made.checkpoint_roots[0]]["sources"] == {"0": "kafka:b1:9092/orders"}
+    with pytest.raises(AirflowFailException, match="give one of them"):
+        task("CheckpointIndexOperator", index="/index", query="orders", checkpoint_roots="/a").execute({"ti": Task()})
+
+
+def test_a_cluster_configures_the_client(file, monkeypatch):
+    monkeypatch.setenv("AIRFLOW_CONN_KAFKA_MAIN", '{"conn_type": "kafka", "extra": {"sasl.username": "me"}}')
+    file.write_text(FILE.replace("conn_id: kafka_main", "conn_id: kafka_main, security.protocol: SSL"))
+    for name in ("CheckpointResetOffsetsOperator", "CheckpointGateOperator", "CheckpointLagSensor"):
+        made = task(name, query="orders")
+        made.declare()
+        config = made.hook.access("/c", made.kafka_conn_id).kafka_config
+        assert config == {"sasl.username": "me", "security.protocol": "SSL"}
+    assert made.options_for_trigger()["kafka_options"] == {"security.protocol": "SSL"}

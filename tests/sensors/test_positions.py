@@ -117,6 +117,9 @@ def test_any_other_is_left_to_the_trigger_with_all_that_it_needs(waits, monkeypa
         "kafka_conn_id": "broker",
         "checkpoint_conn_id": "lake",
         "storage_options": None,
+        "kafka_options": None,
+        "query": None,
+        "query_file": None,
         "poke_interval": 7.5,
     }
 
@@ -142,7 +145,7 @@ def test_the_scheduler_is_told_what_the_trigger_needs(waits):
     assert trigger.serialize()[0] == given.trigger_cls
     assert (trigger.most, trigger.max_age, trigger.deadline_ms) == ("{{ params.most }}", 3600.0, None)
     rendered = {*CheckpointLagSensor.template_fields} & given.trigger_kwargs.keys()
-    assert rendered == {*CheckpointLagSensor.template_fields} - {"query", "query_file"}, "which the triggerer renders"
+    assert rendered == {*CheckpointLagSensor.template_fields}, "which the triggerer renders"
 
 
 def test_a_sensor_of_losses_tells_its_trigger_as_much():
@@ -159,9 +162,7 @@ def test_a_sensor_of_losses_tells_its_trigger_as_much():
     trigger = CheckpointDataLossTrigger(**given.trigger_kwargs)
     assert trigger.serialize()[0] == given.trigger_cls
     assert (trigger.will_lose_data_within, trigger.source_options) == (21_600.0, options)
-    assert {*CheckpointDataLossSensor.template_fields} - {"query", "query_file"} == {
-        *waiting.template_fields
-    } & given.trigger_kwargs.keys()
+    assert {*CheckpointDataLossSensor.template_fields} == {*waiting.template_fields} & given.trigger_kwargs.keys()
 
 
 # --- losses -----------------------------------------------------------------------------------------------------------

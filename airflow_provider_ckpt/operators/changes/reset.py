@@ -8,7 +8,6 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_ckpt.errors import CheckpointError
-from airflow_provider_ckpt.hooks.kafka import kafka_config
 from airflow_provider_ckpt.operators.base import texts_of
 from airflow_provider_ckpt.operators.changes.asked import (
     read_source,
@@ -112,7 +111,5 @@ class CheckpointResetOffsetsOperator(CheckpointFencingOperator):
 
     def wanted(self) -> Any:
         """The request, with where it goes to. Raises CheckpointError."""
-        from airflow_provider_ckpt.sources.open_end import Access
-
-        access = Access(self.store, self.store(self.checkpoint), kafka_config(self.kafka_conn_id))
+        access = self.hook.access(self.checkpoint, self.kafka_conn_id)
         return replace(super().wanted().aimed(access), asks_anew=self.asks_anew)
