@@ -12,6 +12,7 @@ from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.fleet.find import NOT_ENTERED
 from airflow_provider_ckpt.graph.place import Place
 from airflow_provider_ckpt.graph.read_place import is_iceberg, read_place
+from airflow_provider_ckpt.query.paths import Paths
 from airflow_provider_ckpt.storage.concurrency import in_order
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.tables import delta
@@ -31,13 +32,14 @@ class _Seen:
 
 
 def find_places(
-    roots: Sequence[Store], query_ids: Collection[str], *, depth: int, threads: int
+    roots: Sequence[Store], query_ids: Collection[str], *, paths: Paths, depth: int, threads: int
 ) -> tuple[list[Place], list[str]]:
     """The places, and a sentence for each directory that could not be read.
 
     Args:
         roots: Where to search; a root may be a table itself.
         query_ids: The queries that may have written them.
+        paths: How locations that tables name are opened.
         depth: How many levels below a root to search.
         threads: How many directories to read together.
     """
@@ -46,7 +48,7 @@ def find_places(
     with ThreadPoolExecutor(threads) as pool:
         for left in range(depth, -1, -1):
             below: list[Store] = []
-            for seen in in_order(pool, partial(_look, query_ids=query_ids), level, window=2 * threads):
+            for seen in in_order(pool, partial(_look, query_ids=query_ids, paths=paths), level, window=2 * threads):
                 problems += [seen.problem] if seen.problem else []
                 below += seen.below
                 if seen.place is not None:
@@ -59,14 +61,14 @@ def find_places(
     return list(places.values()), problems
 
 
-def _look(store: Store, query_ids: Collection[str]) -> _Seen:
+def _look(store: Store, query_ids: Collection[str], paths: Paths) -> _Seen:
     try:
         objects, directories = store.ls()
         if not objects and not directories and not store.exists():
             return _Seen(problem=f"{store.location}: the location does not exist")
         kind = _kind(store, directories)
         if kind is not None:
-            return _Seen(read_place(kind, store, query_ids))
+            return _Seen(read_place(kind, store, query_ids, paths))
     except CheckpointError as error:
         return _Seen(problem=str(error))
     if {layout.OFFSETS, layout.COMMITS} & {*directories}:

@@ -204,6 +204,11 @@ class _Finder:
 
     def _read_table(self, source: StreamSource, holds: str, tables: Sequence[Place]) -> Known:
         kind, proof = tables[0].type, Proof(source.file, holds)
+        originals = [table for table in tables if not (table.is_copy or _is_behind(table, source))]
+        if not originals:
+            say = f"which table it reads; {_listed(tables)} has the id or the snapshot, and is a copy of it"
+            return Known(kind, (proof,), say)
+        tables = originals
         if len(tables) > 1:
             say = f"which table it reads: {_listed(tables)} have the same id or snapshot"
             return Known(kind, (proof,), say)
@@ -256,7 +261,10 @@ class _Finder:
         if self._ids[stream.query_id] > 1:
             say = f"the sink; {self._ids[stream.query_id]} checkpoints have the query id {stream.query_id}"
             return Known(say=say), None
-        found = [(place, place.written[stream.query_id]) for place in self._places if stream.query_id in place.written]
+        tables = [place for place in self._places if stream.query_id in place.written]
+        if tables and all(place.is_copy for place in tables):
+            return Known(say=f"the sink; the query id is in {_listed(tables)}, which is a copy of it"), None
+        found = [(place, place.written[stream.query_id]) for place in tables if not place.is_copy]
         if len(found) > 1:
             return Known(say=f"the sink; the query id is in {_listed([place for place, _ in found])}"), None
         if not found:
@@ -287,6 +295,14 @@ class _Finder:
     def _fitting_outputs(self, stream: Stream) -> list[Place]:
         """Output directories whose entries were written while the same batches of the query ran."""
         return [place for place in self._outputs.values() if _fits(stream, place.entries_ms)]
+
+
+def _is_behind(table: Place, source: StreamSource) -> bool:
+    """True if the source has read more than the table has: it is a copy from before, or was overwritten."""
+    if table.version is None or source.offset is None:
+        return False
+    at = delta_offset(source.offset.view("delta").value)
+    return at.version > table.version + (not at.has_begun_version)
 
 
 def _fits(stream: Stream, entries_ms: Mapping[int, int | None]) -> bool:

@@ -35,7 +35,9 @@ class Place:
         type: ``delta``, ``iceberg`` or ``file``.
         location: Its URI.
         table_id: Of Delta the id, of Iceberg the UUID.
+        version: Of Delta the newest version.
         snapshots: Of Iceberg the ids of the snapshots that it keeps.
+        says_location: Where the table itself says that it is, as Iceberg does; empty where it does not.
         proof: The file that holds them.
         written: Newest batch by query id, of the queries that were asked about.
         entries_ms: Of a file sink when the entry of each batch was written, epoch milliseconds; None when not known.
@@ -44,7 +46,9 @@ class Place:
     type: str
     location: str
     table_id: str = ""
+    version: int | None = None
     snapshots: frozenset[int] = frozenset()
+    says_location: str = ""
     proof: Proof | None = None
     written: Mapping[str, Written] = field(default_factory=dict)
     entries_ms: Mapping[int, int | None] = field(default_factory=dict)
@@ -53,6 +57,11 @@ class Place:
     def key(self) -> str:
         """Its location in the one form in which two locations of the same place are equal."""
         return plain_place(self.location)
+
+    @property
+    def is_copy(self) -> bool:
+        """True if the table says that it is elsewhere: somebody has copied its files."""
+        return bool(self.says_location) and plain_place(self.says_location) != self.key
 
     @property
     def text(self) -> str:

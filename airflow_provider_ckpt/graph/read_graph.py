@@ -48,12 +48,13 @@ def read_graph(
         StoreError: None of the roots can be listed.
     """
     found = find_checkpoints(roots, depth=depth, threads=threads, others=others, keep_going=True)
-    read = _reader(paths or Paths())
+    paths = paths or Paths()
+    read = _reader(paths)
     with ThreadPoolExecutor(threads) as pool:
         streams = [stream for stream in in_order(pool, read, found, window=2 * threads) if stream is not None]
     # Tables are read after checkpoints, so that a table is never behind the checkpoint of its writer.
     ids = {stream.query_id for stream in streams if stream.query_id is not None}
-    places, problems = find_places([*roots, *tables], ids, depth=depth, threads=threads)
+    places, problems = find_places([*roots, *tables], ids, paths=paths, depth=depth, threads=threads)
     streams = list({plain_place(stream.location): stream for stream in streams}.values())
     brokers, silent = _ask_brokers(streams, servers, kafka_config or {})
     return graph_of(sorted(streams, key=lambda stream: stream.location), places, [*problems, *silent], brokers)

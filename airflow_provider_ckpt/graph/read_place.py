@@ -9,6 +9,7 @@ from typing import Any
 from airflow_provider_ckpt.errors import StoreError
 from airflow_provider_ckpt.graph.place import Place, Written
 from airflow_provider_ckpt.graph.proven_types import Proof
+from airflow_provider_ckpt.query.paths import Paths
 from airflow_provider_ckpt.query.spark_version import SparkVersion
 from airflow_provider_ckpt.sinks.file import read_file_sink
 from airflow_provider_ckpt.sinks.iceberg import EPOCH_ID, QUERY_ID
@@ -30,17 +31,18 @@ def is_iceberg(store: Store) -> bool:
     return any(name.endswith(".metadata.json") for name in store.ls(METADATA)[0])
 
 
-def read_place(kind: str, store: Store, query_ids: Collection[str]) -> Place:
+def read_place(kind: str, store: Store, query_ids: Collection[str], paths: Paths) -> Place:
     """A table, or an output directory. Raises StoreError.
 
     Args:
         kind: ``delta``, ``iceberg`` or ``file``.
         store: Where it is.
         query_ids: The queries whose batches are searched for in it.
+        paths: How locations that a table names are opened.
     """
     if kind == "delta":
         return _delta(store, query_ids)
-    return _iceberg(store, query_ids) if kind == "iceberg" else _output(store)
+    return _iceberg(store, query_ids, paths) if kind == "iceberg" else _output(store)
 
 
 def _output(store: Store) -> Place:
@@ -57,14 +59,14 @@ def _delta(store: Store, query_ids: Collection[str]) -> Place:
     from deltalake.exceptions import DeltaError
 
     try:
-        table_id = str(table.metadata().id)
+        table_id, version = str(table.metadata().id), int(table.version())
         newest = {query_id: table.transaction_version(query_id) for query_id in query_ids}
     except (DeltaError, OSError) as error:
         raise StoreError(f"deltalake cannot read it: {error}", location=store.location) from error
     found = {query_id: batch for query_id, batch in newest.items() if batch is not None}
     proof = Proof(f"{store.location}/_delta_log", "has this id in its metaData")
     written = _written(store, found) if found else {}
-    return Place("delta", store.location, table_id, proof=proof, written=written)
+    return Place("delta", store.location, table_id, version, proof=proof, written=written)
 
 
 def _written(store: Store, newest: dict[str, int]) -> dict[str, Written]:
@@ -110,7 +112,7 @@ def _spark_of(pattern: re.Pattern[str], text: object) -> SparkVersion | None:
 # --- Iceberg ---------------------------------------------------------------------------------------------------------
 
 
-def _iceberg(store: Store, query_ids: Collection[str]) -> Place:
+def _iceberg(store: Store, query_ids: Collection[str], paths: Paths) -> Place:
     metadata = current_metadata(store)
     file = f"{store.location}/{METADATA}"
     written: dict[str, Written] = {}
@@ -132,7 +134,8 @@ def _iceberg(store: Store, query_ids: Collection[str]) -> Place:
         "iceberg",
         store.location,
         str(metadata.table_uuid),
-        frozenset(snapshot.snapshot_id for snapshot in metadata.snapshots),
-        Proof(file, "has it"),
-        written,
+        snapshots=frozenset(snapshot.snapshot_id for snapshot in metadata.snapshots),
+        says_location=paths.opened(str(metadata.location)),
+        proof=Proof(file, "has it"),
+        written=written,
     )

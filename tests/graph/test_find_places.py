@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from airflow_provider_ckpt.graph.find_places import find_places
+from airflow_provider_ckpt.query.paths import Paths
 from airflow_provider_ckpt.storage.store import Store
 
 
@@ -18,7 +19,7 @@ def lake(tmp_path):
 
 
 def found(root, depth: int = 5) -> tuple[dict[str, list[int]], list[str]]:
-    places, problems = find_places([Store.open(str(root))], (), depth=depth, threads=2)
+    places, problems = find_places([Store.open(str(root))], (), paths=Paths(), depth=depth, threads=2)
     return {place.location.removeprefix(f"{root}/"): sorted(place.entries_ms) for place in places}, problems
 
 

@@ -67,6 +67,27 @@ def test_of_two_tables_with_one_id_none_is_chosen():
     assert "s3://lake/copy" in known.say and "s3://lake/bronze" in known.say
 
 
+@pytest.mark.parametrize(
+    ("offset", "copy"),
+    [
+        (DELTA, Place("delta", "s3://lake/old", "id-1", version=2)),  # it ends before the offset
+        (ICEBERG, Place("iceberg", "s3://lake/i", snapshots=frozenset({77}), says_location="s3://lake/events")),
+    ],
+)
+def test_a_copy_of_a_table_is_not_what_is_read(offset, copy):
+    known = source(reads(offset), copy)
+    assert (known.text, known.place) == (copy.type, None) and "a copy" in known.say
+
+
+def test_the_offset_is_right_before_the_next_version():
+    assert source(reads(DELTA), Place("delta", "s3://lake/t", "id-1", version=3)).text == "delta:s3://lake/t"
+
+
+def test_a_copy_of_a_table_is_no_sink():
+    copy = Place("iceberg", "s3://lake/i", written=writes(), says_location="s3://lake/events")
+    assert sink(copy).text == "" and "a copy" in sink(copy).say
+
+
 @pytest.mark.parametrize("offset", [DELTA, ICEBERG, KAFKA, SourceOffset("5"), SourceOffset('{"a":1}'), None])
 def test_what_no_table_proves_has_no_type(offset):
     known = source(reads(offset), Place("delta", "s3://lake/other", "id-2"), Place("iceberg", "s3://lake/i"))

@@ -7,9 +7,12 @@ import json
 import pytest
 
 from airflow_provider_ckpt.graph.read_place import is_iceberg, read_place
+from airflow_provider_ckpt.query.paths import Paths
 from airflow_provider_ckpt.storage.store import Store
 
 from .fleet_jobs import CHECKPOINTS
+
+PATHS = Paths()
 
 
 def query_id(root, name: str) -> str:
@@ -18,7 +21,7 @@ def query_id(root, name: str) -> str:
 
 
 def read(root, kind: str, table: str, *names: str):
-    return read_place(kind, Store.open(str(root / table)), [query_id(root, name) for name in names])
+    return read_place(kind, Store.open(str(root / table)), [query_id(root, name) for name in names], PATHS)
 
 
 @pytest.mark.parametrize(
@@ -57,7 +60,7 @@ def test_a_commit_that_was_cleaned_up_is_of_no_known_kind(thirty, tmp_path):
     for path in (tmp_path / "bronze" / "_delta_log").glob("*[0-9].json"):
         info = [line for line in path.read_text().splitlines() if "txn" not in json.loads(line)]
         path.write_text("\n".join(info) + "\n")
-    place = read_place("delta", Store.open(str(tmp_path / "bronze")), [query_id(thirty, "bronze")])
+    place = read_place("delta", Store.open(str(tmp_path / "bronze")), [query_id(thirty, "bronze")], PATHS)
     (written,) = place.written.values()
     assert (written.batch_id, written.is_sink) == (3, False)
 
@@ -67,6 +70,7 @@ def test_an_iceberg_table_is_known_by_its_metadata(thirty):
     assert not is_iceberg(Store.open(str(thirty / "lake" / "bronze")))
     place = read(thirty, "iceberg", "warehouse/db/events")
     assert len(place.snapshots) == 4 and place.table_id
+    assert place.is_copy  # it was written elsewhere, as it says itself
 
 
 def test_an_output_tells_when_each_batch_was_written(thirty):
