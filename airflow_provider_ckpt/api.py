@@ -23,6 +23,7 @@ from airflow_provider_ckpt.backup.verify import verify_backup
 from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.open_sinks import open_sinks
 from airflow_provider_ckpt.change.places import Stores
+from airflow_provider_ckpt.change.plan.declared import require_same_declared, with_declared
 from airflow_provider_ckpt.change.plan.file import decode as decode_plan
 from airflow_provider_ckpt.change.plan.file import encode as encode_plan
 from airflow_provider_ckpt.change.plan.plan import Plan
@@ -199,11 +200,13 @@ __all__ = [
     "reason_of",
     "refusal_text",
     "render",
+    "require_same_declared",
     "restore",
     "row_from_dict",
     "take_backup",
     "text_of",
     "trouble_text",
     "verify_backup",
+    "with_declared",
     "write_seed",
 ]

@@ -37,6 +37,22 @@ def test_the_lines_of_the_how_to_run(golden):
     )
 
 
+def test_a_query_of_the_file_is_used_in_python(golden, tmp_path, monkeypatch):
+    page = (ROOT / "docs/how-to/declare-queries.md").read_text()
+    block = next(text for text in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if ".api" in text)
+    (tmp_path / "spark.conf").write_text("spark.sql.shuffle.partitions 9\n")
+    (tmp_path / "ckpt.yaml").write_text(
+        f"format_version: 1\nqueries: {{orders: {{checkpoint: {golden('agg-hdfs')}, confs_file: spark.conf}}}}"
+    )
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    exec(block, names)
+    assert names["foretold"].decision == "block"
+    file, query = names["file"], names["query"]
+    plan = api.with_declared(api.make_rollback(api.Stores.of(query.checkpoint, api.Store.open), api.ToBatch(6)), query)
+    api.require_same_declared(plan, file, query)
+
+
 def test_every_name_is_there_and_explained():
     for name in api.__all__:
         assert getattr(api, name) is not None and (name.isupper() or getattr(api, name).__doc__), name

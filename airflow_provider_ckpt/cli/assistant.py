@@ -19,8 +19,10 @@ from airflow_provider_ckpt.changes.reset.make import ResetRequest
 from airflow_provider_ckpt.checkpoint.own_files import UNDO_DIRECTORY
 from airflow_provider_ckpt.cli import run
 from airflow_provider_ckpt.cli.answers import bounded
+from airflow_provider_ckpt.cli.find_query_file import NONE, OPTION
 from airflow_provider_ckpt.cli.options import guarded, pairs
 from airflow_provider_ckpt.errors import StoreError
+from airflow_provider_ckpt.query.query_file import QueryFile
 from airflow_provider_ckpt.query.source import parse_item
 from airflow_provider_ckpt.storage.roots import OutsideRootsError, Roots
 from airflow_provider_ckpt.untrusted.secrets import scrub, secrets_of
@@ -36,7 +38,11 @@ MOST_BATCH = 2**63 - 1
 _CODE = re.compile(r"\[?[A-Z][A-Z0-9_.]*\]?\Z")
 
 Location = Annotated[
-    str, Field(description="Absolute URL or path of the checkpoint, such as s3://lake/checkpoints/orders")
+    str,
+    Field(
+        description="Absolute URL or path of the checkpoint, such as s3://lake/checkpoints/orders; or the name of a "
+        "query of the query file, of which its sources, sink and confs are then known"
+    ),
 ]
 Sources = Annotated[
     list[str] | None,
@@ -94,6 +100,7 @@ class Assistant:
         brokers: Kafka brokers that may be asked, as ``HOST:PORT``.
         kafka_config: Options of the Kafka client, ``KEY=VALUE``.
         storage_options: Options of the fsspec driver, ``KEY=VALUE``.
+        file: The query file, whose names are taken in place of locations; the brokers of its queries may be asked.
     """
 
     def __init__(
@@ -102,15 +109,24 @@ class Assistant:
         brokers: Sequence[str] = (),
         kafka_config: Sequence[str] = (),
         storage_options: Sequence[str] = (),
+        file: QueryFile | None = None,
     ) -> None:
         self.roots = roots
+        self._file = file
         self._limits = roots.limits(UNDO_DIRECTORY)
-        self._brokers = frozenset(brokers)
+        sources = [source for query in (file.queries if file else {}).values() for source in query.deploy.sources or ()]
+        declared = [source.location for source in sources if source.type == "kafka"]
+        self._brokers = frozenset(brokers) | {server.strip() for servers in declared for server in servers.split(",")}
         self._kafka = [f"--kafka-config={item}" for item in kafka_config]
         self._storage = [f"--storage-option={item}" for item in storage_options]
         options = {**dict(pairs(storage_options, "--storage-option")), **dict(pairs(kafka_config, "--kafka-config"))}
         self._secrets = secrets_of("", options)
         self._one_at_a_time = threading.Lock()  # stdout is one for all threads
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of queries that are taken in place of locations."""
+        return () if self._file is None else tuple(self._file.queries)
 
     @property
     def tools(self) -> tuple[Callable[..., Answer], ...]:
@@ -246,11 +262,16 @@ class Assistant:
     def _run(self, command: str, location: str | None, *said: str, stdin: str = "") -> Answer:
         """Run a command that reads. Raises RefusedError with the sentence of its error."""
         try:
-            words = [command, *said, *([] if location is None else [self._allowed(location)])]
+            words = [command, *said, *([] if location is None else [self._named(location)])]
         except StoreError as error:
             raise RefusedError(self._sentence(error.to_dict())) from None
         asks_broker = any(word.startswith("--source=") and "kafka:" in word for word in said)
         hidden = [*(self._storage if location else []), *(self._kafka if asks_broker else [])]
+        file = f"{OPTION}={NONE if self._file is None else self._file.place}"  # never one found in the directory
+        if location in self.names:
+            words.append(file)
+        else:
+            hidden.append(file)
         with self._one_at_a_time, guarded(self._allowed, self._limits), _captured(stdin) as printed:
             exit_code = run([*words, "--json", *hidden], shown=words)
         document = json.loads(printed.getvalue() or "{}")
@@ -267,6 +288,10 @@ class Assistant:
         return visible(scrub(text, self._secrets))[:MOST_SHOWN]
 
     # --- what is allowed ---------------------------------------------------------------------------------------------
+
+    def _named(self, location: str) -> str:
+        """The name of a query, whose places are refused when they are opened; or a location. Raises StoreError."""
+        return location if location in self.names else self._allowed(location)
 
     def _allowed(self, location: str) -> str:
         """A location in its normal form. Raises StoreError for one that is not below a root."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from airflow_provider_ckpt.cli.find_query_file import FilePlace
 from airflow_provider_ckpt.cli.options import (
     command,
     directories,
@@ -12,6 +13,7 @@ from airflow_provider_ckpt.cli.options import (
     with_kafka_config,
     with_storage_options,
 )
+from airflow_provider_ckpt.cli.query_names import PLACE
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.storage.roots import Roots, parse_roots
 
@@ -34,6 +36,12 @@ from airflow_provider_ckpt.storage.roots import Roots, parse_roots
     "brokers",
     multiple=True,
 )
+@option(
+    "--file FILE",
+    "Query file, whose names the tools take, and whose brokers may be asked. By default $CKPT_FILE; one that is merely "
+    "found in the directory of the client is not read.",
+    expose_value=False,
+)
 @with_kafka_config
 @with_storage_options
 def mcp(
@@ -49,6 +57,8 @@ def mcp(
         allowed = Roots(tuple(root for text in roots for root in parse_roots(text)))
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--root") from None
+    place: FilePlace | None = click.get_current_context().meta.get(PLACE)
+    file = place.read(is_needed=True) if place is not None and place.is_named else None
     pairs(storage_options, "--storage-option")
     pairs(kafka_config, "--kafka-config")
     try:
@@ -60,4 +70,4 @@ def mcp(
             "the Python package mcp is not installed, so assistants cannot be served.",
             hint="pip install 'spark-ckpt[mcp]'",
         ) from None
-    serve(allowed, brokers, kafka_config, storage_options)
+    serve(allowed, brokers, kafka_config, storage_options, file)

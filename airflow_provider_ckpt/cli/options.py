@@ -207,14 +207,15 @@ with_storage_options = option(
     "storage_options",
     multiple=True,
 )
+with_query_file = option(
+    "--file FILE",
+    "Query file, which declares what a name of a query means; none is no file. By default $CKPT_FILE, or ckpt.yaml in "
+    "this directory or one above it.",
+    expose_value=False,
+)
 #: What every command has.
 shared = together(
-    option(
-        "--file FILE",
-        "Query file, which declares what a name of a query means. By default $CKPT_FILE, or ckpt.yaml in this "
-        "directory or one above it.",
-        expose_value=False,
-    ),
+    with_query_file,
     with_storage_options,
     option("--json", "Print one JSON document on stdout instead of text.", "as_json"),
 )

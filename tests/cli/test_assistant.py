@@ -16,6 +16,8 @@ import pytest
 from airflow_provider_ckpt.cli import run
 from airflow_provider_ckpt.cli.assistant import Assistant, Goal, RefusedError, reset_goals
 from airflow_provider_ckpt.cli.options import open_store
+from airflow_provider_ckpt.fleet.read_query_file import read_query_file
+from airflow_provider_ckpt.query.query_file import QueryFile
 from airflow_provider_ckpt.storage.roots import parse_roots
 
 TRACE = "java.lang.IllegalStateException: batch 8 doesn't exist"
@@ -340,3 +342,41 @@ def test_what_a_checkpoint_says_is_one_visible_text(lake):
 def test_a_secret_is_not_repeated(lake):
     refused = ask(assistant(lake), "show", {"location": "s3://key:topsecret@elsewhere/x"})
     assert "topsecret" not in refused
+
+
+@pytest.fixture
+def file(lake, tmp_path) -> QueryFile:
+    """A query file of the query, beside one of a place that is not below the root."""
+    text = (
+        f"format_version: 1\nqueries:\n  orders: {{checkpoint: {lake}/orders, sink: console, sources: ['file:{lake}/in']}}\n"
+        f"  secret: {{checkpoint: {tmp_path}/elsewhere}}\n  clicks: {{checkpoint: {lake}/c, sources: ['kafka:h:9092/t']}}\n"
+    )
+    (tmp_path / "ckpt.yaml").write_text(text)
+    return read_query_file(str(tmp_path / "ckpt.yaml"))
+
+
+def test_a_name_stands_where_a_location_stands_and_brings_what_is_declared(lake, file):
+    of = assistant(lake, file=file)
+    told = of.plan_rollback("orders", to_batch=6)
+    assert told.document["plan"]["location"] == str(lake / "orders")
+    assert told.document["plan"]["sink_effects"][0]["sink"] == "console"
+    assert told.command == f"ckpt rollback --to-batch=6 orders --file={file.place} --json"
+    assert f"--file={file.place}" in told.document["apply_command"]
+    assert "sink" not in of.gate(f"{lake}/orders").document["unknown"], "the file knows the location"
+    assert "sink" in assistant(lake).gate(f"{lake}/orders").document["unknown"]
+
+
+def test_a_name_of_a_place_that_is_not_allowed_is_refused(lake, file):
+    of = assistant(lake, file=file)
+    assert "not below a root" in ask(of, "show", {"location": "secret"})
+    assert "not below a root" in ask(of, "show", {"location": "clocks"})
+    assert "was not allowed" in ask(of, "show", {"location": "orders", "sources": ["0=kafka:other:9092"]})
+    assert "was not allowed" not in ask(of, "show", {"location": "clicks", "sources": ["0=kafka:h:9092"]})
+
+
+def test_a_file_in_the_directory_is_not_read(lake, file, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert assistant(lake).plan_rollback(f"{lake}/orders", to_batch=6).document["plan"]["sink_effects"][0]["sink"] != (
+        "console"
+    )
+    assert "not below a root" in ask(assistant(lake), "show", {"location": "orders"})

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from airflow_provider_ckpt.cli import run
+from airflow_provider_ckpt.cli import mcp_server, run
 
 
 def test_without_the_sdk_a_sentence_says_what_to_install(monkeypatch, capsys):
@@ -22,3 +22,17 @@ def test_without_the_sdk_a_sentence_says_what_to_install(monkeypatch, capsys):
 def test_a_wrong_command_line_is_a_usage_error(options, capsys):
     assert run(["mcp", *options]) == 2
     assert capsys.readouterr().err
+
+
+@pytest.mark.parametrize("how", ["option", "environment", "found"])
+def test_the_query_file_is_the_named_one_and_never_one_that_is_found(monkeypatch, tmp_path, how):
+    served = []
+    monkeypatch.setattr(mcp_server, "serve", lambda *given: served.append(given[-1]))
+    (tmp_path / "ckpt.yaml").write_text("format_version: 1\nqueries: {a: {checkpoint: /c}}")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CKPT_FILE", "ckpt.yaml" if how == "environment" else "")
+    words = ["--file", "ckpt.yaml"] if how == "option" else []
+    assert run(["mcp", "--root", "/data", *words]) == 0
+    assert [file and list(file.queries) for file in served] == [None if how == "found" else ["a"]]
+    (tmp_path / "ckpt.yaml").write_text("format_version: 2")
+    assert run(["mcp", "--root", "/data", *words]) == (0 if how == "found" else 2)
