@@ -84,7 +84,7 @@ OPTIONS: dict[str, tuple[str, str]] = {
 
 
 EXPLAIN_FAILURES = (
-    "Whether failed tasks that run Spark and have a parameter `checkpoint` are explained in their log, as "
+    "Whether failed tasks that run Spark and have a parameter `query` or `checkpoint` are explained in their log, as "
     "ExplainNotifier does it."
 )
 

@@ -57,9 +57,13 @@ def explain(
         reading.take(failure)
     explained = reading.result()
     if given is not None:
-        items = tuple(replace(item, given=given) for item in explained.explanations)
-        explained = replace(explained, explanations=items)
+        explained = with_given(explained, given)
     return explained if store is None else ask_checkpoint(explained, store, ask)
+
+
+def with_given(explained: Explained, given: Given) -> Explained:
+    """The same explanations, whose commands have the sources and the sink of the user."""
+    return replace(explained, explanations=tuple(replace(item, given=given) for item in explained.explanations))
 
 
 def ask_checkpoint(explained: Explained, store: Store, ask: Ask | None = None) -> Explained:

@@ -8,17 +8,17 @@ from collections.abc import Callable, Mapping, Sequence
 from contextvars import copy_context
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 from airflow.providers.common.compat.sdk import BaseNotifier, conf
 
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.explain.alert import MOST_CHARS, Alert, alert_of
-from airflow_provider_ckpt.explain.explain import ask_checkpoint, explain
+from airflow_provider_ckpt.explain.explain import ask_checkpoint, explain, with_given
 from airflow_provider_ckpt.explain.explanation import Explained
 from airflow_provider_ckpt.explain.given import Given
 from airflow_provider_ckpt.explain.judge_cause import Ask
-from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook
+from airflow_provider_ckpt.hooks.declared_task import DeclaredTask
 from airflow_provider_ckpt.hooks.links import page_link
 from airflow_provider_ckpt.hooks.read_task_log import read_task_log
 from airflow_provider_ckpt.query.deploy import DeploySpec, declare
@@ -30,7 +30,7 @@ from airflow_provider_ckpt.visible import visible
 EXPLAINED: set[object] = set()
 
 
-class ExplainNotifier(BaseNotifier):
+class ExplainNotifier(DeclaredTask, BaseNotifier):
     """Says why a task with a streaming query has failed: the cause, the evidence, the command, the page.
 
     For ``on_failure_callback`` of a task, of all tasks by ``default_args``, or of a DAG. It reads the log of the failed
@@ -40,6 +40,9 @@ class ExplainNotifier(BaseNotifier):
     :param checkpoint: The checkpointLocation of the query: any fsspec URL, or a path relative to the base location of
         the connection. Without it the log alone is read, and the causes that only a checkpoint shows are possible.
     :param checkpoint_conn_id: Connection of type ``checkpoint``.
+    :param query: Name of the query in the query file, in place of ``checkpoint`` and of what the file declares of it.
+    :param query_file: The query file: a path or a URL, with ``conn=ID`` behind it where a connection opens it; by
+        default the option ``file`` of the section ``[ckpt]``.
     :param sources: Where each source reads from, by id, such as ``{"0": "kafka:host:9092/orders"}``; they are asked.
     :param sink: The sink, such as ``file:s3://lake/orders``; what it remembers is read.
     :param kafka_conn_id: Connection of type ``kafka``, whose extra configures the client.
@@ -50,13 +53,19 @@ class ExplainNotifier(BaseNotifier):
     :param text_length: The most characters of the text.
     """
 
-    template_fields: Sequence[str] = ("checkpoint", "checkpoint_conn_id", "sources", "sink", "kafka_conn_id")
+    template_fields: Sequence[str] = (
+        *("checkpoint", "checkpoint_conn_id", "query", "query_file"),
+        *("sources", "sink", "kafka_conn_id"),
+    )
+    needs: ClassVar[Sequence[str]] = ()
 
     def __init__(
         self,
         *,
         checkpoint: str | None = None,
         checkpoint_conn_id: str | None = None,
+        query: str | None = None,
+        query_file: str | None = None,
         sources: Mapping[str, str] | None = None,
         sink: str | None = None,
         kafka_conn_id: str | None = None,
@@ -69,6 +78,8 @@ class ExplainNotifier(BaseNotifier):
         super().__init__(**kwargs)
         self.checkpoint = checkpoint
         self.checkpoint_conn_id = checkpoint_conn_id
+        self.query = query
+        self.query_file = query_file
         self.sources = sources
         self.sink = sink
         self.kafka_conn_id = kafka_conn_id
@@ -138,7 +149,7 @@ class ExplainNotifier(BaseNotifier):
         try:
             self.render_template_fields(context)
         except Exception as error:  # a template may call whatever it likes
-            self.checkpoint = None
+            self.checkpoint = self.query = None
             return f"The checkpoint was not read: its template cannot be rendered: {_told(error)}."
         return None
 
@@ -148,10 +159,12 @@ class ExplainNotifier(BaseNotifier):
             runs = isinstance(context.get("exception"), BaseException)  # else Airflow calls it when the task is gone
             log = read_task_log(context, most=self.log_bytes, say=self.log.info if runs else None)
             reading.notes.extend(log.notes)
+            reading.explained = explain(log.lines)
+            reading.doing = "the checkpoint"
+            self.declare_query()
             given = Given(parse_by_id(self.sources or {}), self.sink or None)
-            reading.explained = explain(log.lines, given=given)
+            reading.explained = with_given(reading.explained, given)
             if self.checkpoint:
-                reading.doing = "the checkpoint"
                 self._ask_checkpoint(given, reading)
         except CheckpointError as error:
             reading.notes.append(f"{reading.doing.capitalize()} was not read: {error}")
@@ -159,14 +172,15 @@ class ExplainNotifier(BaseNotifier):
             reading.notes.append(f"{reading.doing.capitalize()} was not read: {_told(error)}.")
 
     def _ask_checkpoint(self, given: Given, reading: _Reading) -> None:
-        hook = CheckpointHook(self.checkpoint_conn_id)
-        store = hook.store(str(self.checkpoint))
+        store = self.hook.store(str(self.checkpoint))
         reading.location = store.location
-        ask = None
+        text = reading.explained
+        reading.explained = ask_checkpoint(text, store)
         if given.sources or given.sink:
+            reading.doing = "what the query reads and writes"
             deploy = declare(DeploySpec(), {"sources": tuple(given.sources.values()) or None, "sink": given.sink})
-            ask = Ask(deploy, hook.store, hook.access(str(self.checkpoint), self.kafka_conn_id).kafka_config)
-        reading.explained = ask_checkpoint(reading.explained, store, ask)
+            config = self.hook.access(str(self.checkpoint), self.kafka_conn_id).kafka_config
+            reading.explained = ask_checkpoint(text, store, Ask(deploy, self.hook.store, config))
 
 
 @dataclass(slots=True)

@@ -1,4 +1,4 @@
-"""Listener that explains failed tasks which run Spark and name a checkpoint: the option ``explain_failures``."""
+"""Listener that explains failed tasks which run Spark and name a query: the option ``explain_failures``."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 from airflow.listeners import hookimpl
 
 log = logging.getLogger(__name__)
-#: Parameters of a task or a DAG that name the checkpoint and the connection that opens it.
-_CHECKPOINT, _CONNECTION = ("checkpoint", "checkpoint_location"), ("checkpoint_conn_id",)
+#: Parameters of a task or a DAG that name the query, and others of the notifier that they may have.
+_NAMES, _OTHERS = ("checkpoint", "query"), ("checkpoint_conn_id", "query_file")
 #: Classes of tasks that run Spark, or have it run, have one of these in their name.
 _SPARK = ("Spark", "Databricks", "Emr", "Livy", "Dataproc", "Glue")
 
@@ -29,15 +29,14 @@ def _explain(ti: Any, error: Any) -> None:
     if task is None or not hasattr(ti, "get_template_context") or not runs_spark(task):
         return
     context = ti.get_template_context()
-    named = named_checkpoint(context.get("params"))
-    if named is None:
+    named = named_query(context.get("params"))
+    if not named:
         return
     from airflow_provider_ckpt.notifications.checkpoint import EXPLAINED, ExplainNotifier, try_of
 
     if try_of(ti) in EXPLAINED:  # the task has a notifier of its own
         return
-    checkpoint, conn_id = named
-    ExplainNotifier(checkpoint=checkpoint, checkpoint_conn_id=conn_id)({**context, "exception": error})
+    ExplainNotifier(**named)({**context, "exception": error})
 
 
 def runs_spark(task: Any) -> bool:
@@ -45,10 +44,9 @@ def runs_spark(task: Any) -> bool:
     return any(word in kind.__name__ for kind in type(task).__mro__ for word in _SPARK)
 
 
-def named_checkpoint(params: Any) -> tuple[str, str | None] | None:
-    """The checkpoint that the parameters of a task name, and the connection that opens it; None without one."""
+def named_query(params: Any) -> dict[str, Any]:
+    """What the parameters of a task say of its query, as arguments of the notifier; empty where they name none."""
     if not isinstance(params, Mapping):
-        return None
-    checkpoint = next((value for key in _CHECKPOINT if isinstance(value := params.get(key), str) and value), None)
-    conn_id = next((value for key in _CONNECTION if isinstance(value := params.get(key), str) and value), None)
-    return None if checkpoint is None else (checkpoint, conn_id)
+        return {}
+    said = {key: value for key in (*_NAMES, *_OTHERS) if isinstance(value := params.get(key), str) and value}
+    return said if any(key in said for key in _NAMES) else {}

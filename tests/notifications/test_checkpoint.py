@@ -136,6 +136,24 @@ def test_no_argument_breaks_it(capsys):
     assert capsys.readouterr().out.count("ckpt could not explain the failure") == 2
 
 
+def test_a_query_is_named(context, gap, tmp_path):
+    """Its checkpoint and its sink are those of the query file; a name that is not there is said."""
+    file = tmp_path / "ckpt.yaml"
+    file.write_text(
+        f"format_version: 1\nqueries:\n  orders:\n    checkpoint: {gap[0]}\n    sink: file:{tmp_path}/out\n"
+    )
+    text = called(context, query="{{ 'orders' }}", query_file=str(file))["explanation"]
+    assert f"CKPT110 (offsets/{gap[1]})" in text and f"--sink file:{tmp_path}/out" in text
+    text = called(context, query="other", query_file=str(file))["explanation"]
+    assert "The checkpoint was not read: " in text and "other" in text
+
+
+def test_a_source_that_does_not_answer_leaves_what_the_checkpoint_shows(context, gap, tmp_path):
+    sources = {"0": f"delta:{tmp_path}/nowhere"}
+    text = called(context, checkpoint="{{ params.checkpoint }}", sources=sources)["explanation"]
+    assert f"CKPT110 (offsets/{gap[1]})" in text
+
+
 @pytest.mark.parametrize("sources", [{"0": "kafka"}, {"0": 3}, ["kafka"], "kafka:x/y"])
 def test_declarations_that_make_no_sense_are_said(context, sources):
     text = called(context, checkpoint="{{ params.checkpoint }}", sources=sources)["explanation"]

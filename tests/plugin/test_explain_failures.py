@@ -32,7 +32,7 @@ def explained(monkeypatch):
     monkeypatch.setattr(
         checkpoint.ExplainNotifier,
         "__call__",
-        lambda self, context: found.append((self.checkpoint, self.checkpoint_conn_id)),
+        lambda self, context: found.append((self.checkpoint or self.query, self.checkpoint_conn_id)),
     )
     return found
 
@@ -46,6 +46,8 @@ def instance(task: object, params: object) -> SimpleNamespace:
     [
         (SparkSubmitOperator(), {"checkpoint": "s3://lake/orders"}, [("s3://lake/orders", None)]),
         (OrdersOperator(), {"checkpoint": "orders", "checkpoint_conn_id": "lake"}, [("orders", "lake")]),
+        (SparkSubmitOperator(), {"query": "orders"}, [("orders", None)]),
+        (SparkSubmitOperator(), {"checkpoint_conn_id": "lake"}, []),
         (SparkSubmitOperator(), {"checkpoint": ""}, []),
         (SparkSubmitOperator(), {"checkpoint": 3}, []),
         (SparkSubmitOperator(), {}, []),
