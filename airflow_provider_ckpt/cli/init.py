@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import click
 
+from airflow_provider_ckpt.cli.absolute_words import absolute_location
 from airflow_provider_ckpt.cli.files import WrittenFile, require_outside
 from airflow_provider_ckpt.cli.find_query_file import QUERY_FILE
 from airflow_provider_ckpt.cli.options import (
@@ -14,6 +15,8 @@ from airflow_provider_ckpt.cli.options import (
     command,
     directories,
     open_place,
+    open_store,
+    opening,
     option,
     pairs,
     shared,
@@ -24,7 +27,10 @@ from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.documents.graphs import EdgeFields, InitDocument, InitQueryFields, KnownFields
 from airflow_provider_ckpt.errors import CheckpointError, CheckpointNotFoundError, ObjectExistsError
 from airflow_provider_ckpt.fleet.find import DEPTH, THREADS, NoCheckpoints
+from airflow_provider_ckpt.fleet.pipeline import SeenPipeline
+from airflow_provider_ckpt.fleet.read_pipeline import see
 from airflow_provider_ckpt.graph.draft import draft, names_in
+from airflow_provider_ckpt.graph.draft_pipeline import beside, drafted, is_spec, with_tables
 from airflow_provider_ckpt.graph.graph import Graph, Known
 from airflow_provider_ckpt.graph.read_graph import read_graph
 from airflow_provider_ckpt.query.query_parser import parse_query_file
@@ -36,6 +42,7 @@ PRINTED = "-"
 @command(
     "ckpt init s3://lake/checkpoints --tables s3://lake/tables",
     "ckpt init s3://lake/checkpoints --tables s3://lake/tables --brokers broker:9092 --out -",
+    "ckpt init spark-pipeline.yml --tables s3://lake/warehouse",
 )
 @click.argument("roots", shell_complete=directories, nargs=-1, required=True, metavar="ROOT...")
 @option(
@@ -76,12 +83,17 @@ def init(
 
     The type and the place of a source, the sink and the version of Spark are declared only where a file proves them,
     and a comment names the file. What no file proves is a comment that says what to say. Nothing is written into a
-    checkpoint, and a file that is there is never overwritten. A checkpoint that cannot be read is a comment. Exit code
-    3 when there is no checkpoint.
+    checkpoint, and a file that is there is never overwritten. A ROOT that is the specification of a declarative
+    pipeline, spark-pipeline.yml, becomes a pipeline with its flows; its files are read, and nothing of them is run. A
+    checkpoint that cannot be read is a comment. Exit code 3 when there is no checkpoint.
     """
     file = None if out == PRINTED else Path(out or QUERY_FILE)
-    stores = [open_place(root, storage_options) for root in roots]
+    seen = [_read_spec(root, storage_options) for root in roots if is_spec(root)]
+    stores = [open_place(root, storage_options) for root in roots if not is_spec(root)]
+    stores += [open_place(pipeline.storage, storage_options) for pipeline in seen]
+    warehouses = [open_store(place, storage_options) for pipeline in seen for place in beside(pipeline)]
     others = [open_place(root, storage_options) for root in tables]
+    others += [warehouse for warehouse in warehouses if warehouse.exists()]
     if file is not None:
         require_outside("--out", file)
         if file.exists() or file.is_symlink():
@@ -102,7 +114,10 @@ def init(
             location=" ".join(store.location for store in stores),
             hint="Give the directory that holds the checkpoints, or a greater --depth.",
         )
-    text = draft(graph)
+    named = names_in(graph)
+    pipelines = drafted(seen, [named[node.stream.location] for node in graph.nodes if node.stream.location in named])
+    graph = with_tables(graph, pipelines)
+    text = draft(graph, pipelines)
     try:
         parse_query_file(text, str(file or QUERY_FILE))
     except ValueError as error:
@@ -120,10 +135,18 @@ def init(
         except OSError as error:
             raise click.BadParameter(f"{file}: {error.strerror}", param_hint="--out") from None
     if as_json:
-        print_json(_document(graph, text, file))
+        print_json(_document(graph, names_in(graph, pipelines), text, file))
     elif file is None:
         click.echo(text, nl=False)
     say(_summary(graph, file), err=True)
+
+
+def _read_spec(place: str, storage_options: tuple[str, ...]) -> SeenPipeline:
+    """A pipeline by its specification. Raises click.UsageError for a file that is none."""
+    try:
+        return see(Path(place).stem, absolute_location(place), opening(storage_options))
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
 
 
 def _there_already(file: Path) -> ObjectExistsError:
@@ -154,8 +177,7 @@ def _proven(found: Iterable[Known]) -> int:
     return sum(bool(known.text) for known in found)
 
 
-def _document(graph: Graph, text: str, file: Path | None) -> InitDocument:
-    names = names_in(graph)
+def _document(graph: Graph, names: Mapping[str, str], text: str, file: Path | None) -> InitDocument:
     queries: list[InitQueryFields] = [
         {
             "name": names.get(node.stream.location),

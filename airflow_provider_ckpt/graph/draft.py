@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from airflow_provider_ckpt.graph.draft_pipeline import DraftedPipeline
 from airflow_provider_ckpt.graph.graph import Graph, Known, Node
 from airflow_provider_ckpt.graph.names import names_of
 from airflow_provider_ckpt.graph.proven_types import Proof
@@ -26,15 +27,25 @@ _WORDS_OF_YAML = ("null", "true", "false", "yes", "no", "on", "off", "y", "n")
 _MOST_PROOFS = 3
 
 
-def names_in(graph: Graph) -> dict[str, str]:
-    """The name of each query that can be read, by its checkpoint location."""
+def names_in(graph: Graph, pipelines: Sequence[DraftedPipeline] = ()) -> dict[str, str]:
+    """The name of each query that can be read, by its checkpoint location; of a flow with that of its pipeline."""
+    flows = {at: f"{each.name}.{name}" for each in pipelines for at, (name, _) in each.flows.items()}
     locations = [node.stream.location for node in graph.nodes if not node.stream.error]
-    return dict(zip(locations, names_of(locations), strict=True))
+    others = [location for location in locations if location not in flows]
+    names = dict(zip(others, names_of(others), strict=True))
+    return {location: flows.get(location) or names[location] for location in locations}
 
 
-def draft(graph: Graph) -> str:
-    """The text."""
-    names = names_in(graph)
+def draft(graph: Graph, pipelines: Sequence[DraftedPipeline] = ()) -> str:
+    """The text.
+
+    Args:
+        graph: What was found.
+        pipelines: The pipelines that have flows among the queries.
+    """
+    names = names_in(graph, pipelines)
+    of_pipelines = {location for pipeline in pipelines for location in pipeline.flows}
+    flows: dict[str, list[str]] = {}
     feeding: dict[tuple[str, str], list[str]] = {}
     for edge in graph.edges:
         feeding.setdefault((edge.reader, edge.source_id), []).append(names[edge.writer])
@@ -47,13 +58,33 @@ def draft(graph: Graph) -> str:
             left_out.append(_comment(f"left out: {scrub(location)} may hold a secret, which belongs into no file"))
         else:
             own = {source_id: of for (reader, source_id), of in feeding.items() if reader == location}
+            if location in of_pipelines:
+                flows[location] = [*_declarations(node, own)]
+                continue
             lines = [*_query(names[location], node, own)]
             problem = _problem_of(lines)
             queries += [] if problem else ["", *lines]
             left_out += [_comment(f"left out: {location}, which cannot be declared: {problem}")] if problem else []
     left_out += [_comment(f"not read: {problem}") for problem in graph.problems]
     head = "queries:" if queries else "queries: {}"
-    return "\n".join([_HEAD.rstrip("\n"), head, *queries, *(["", *left_out] if left_out else [])]) + "\n"
+    piped = [line for pipeline in pipelines for line in _pipeline(pipeline, flows)]
+    piped = ["", "pipelines:", *piped] if piped else []
+    return "\n".join([_HEAD.rstrip("\n"), head, *queries, *piped, *(["", *left_out] if left_out else [])]) + "\n"
+
+
+def _pipeline(pipeline: DraftedPipeline, flows: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """The lines of a pipeline; a flow of which nothing can be declared is a comment."""
+    yield f"  {_key(pipeline.name)}:"
+    yield f"    spec: {_quoted(pipeline.seen.place)}"
+    yield from (f"    {_comment(sentence)}" for sentence in pipeline.says)
+    told = list[str]()
+    for location, (name, _) in pipeline.flows.items():
+        lines = [f"    {line}" for line in flows.get(location, ())]
+        is_said = any(not line.lstrip().startswith("#") for line in lines)
+        told += ["", f"      {_key(name) if is_said else _comment(f'{name}:')}{':' if is_said else ''}", *lines]
+    if any(not line.lstrip().startswith("#") for line in told if line):
+        yield "    flows:"
+    yield from told
 
 
 def _problem_of(lines: Sequence[str]) -> str:
@@ -68,6 +99,10 @@ def _problem_of(lines: Sequence[str]) -> str:
 def _query(name: str, node: Node, feeding: Mapping[str, Sequence[str]]) -> Iterator[str]:
     yield f"  {_key(name)}:"
     yield f"    checkpoint: {_quoted(node.stream.location)}"
+    yield from _declarations(node, feeding)
+
+
+def _declarations(node: Node, feeding: Mapping[str, Sequence[str]]) -> Iterator[str]:
     yield from _declared("spark_version", node.spark)
     yield from _sources(node.sources, feeding)
     yield from _declared("sink", node.sink)

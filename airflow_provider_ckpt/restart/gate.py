@@ -100,7 +100,7 @@ def _read(store: Store, deploy: DeploySpec, open_store: Callable[[str], Store], 
     sink = deploy.sink
     opened = None if sink.directory is None else open_store(sink.directory)
     view = _examined(store, quick=quick, sink=opened if sink.kind == "file" else None)
-    if opened is None or sink.kind == "file":
+    if opened is None or sink.kind == "file" or not view.objects:  # a query that has not run has left no marker
         return view
     marker = read_marker(sink, opened, view.query_id, max(0, view.next_batch - 1))
     return replace(view, marker=marker)

@@ -9,6 +9,7 @@ import pytest
 
 from airflow_provider_ckpt.cli import run
 from airflow_provider_ckpt.query.query_parser import parse_query_file
+from tests.pipelines.lab import Pipeline
 
 
 @pytest.fixture
@@ -84,3 +85,21 @@ def test_an_odd_checkpoint_is_a_comment(lake, capsys):
     assert {"orders", "totals"} <= set(parse_query_file(text).queries)
     assert f"# not read: {lake}/no-tables: the location does not exist" in text
     assert "1 not read" in capsys.readouterr().err
+
+
+def test_a_specification_becomes_a_pipeline_that_the_gate_takes(shop, monkeypatch, capsys):
+    made = Pipeline(shop("one_run"))
+    made.write()
+    monkeypatch.chdir(made.root)
+    assert run(["init", "spark-pipeline.yml"]) == 0
+    assert "3 queries" in capsys.readouterr().err
+    assert list(parse_query_file((made.root / "ckpt.yaml").read_text()).pipelines["shop"].flows) == [
+        "to_out",
+        "bronze",
+        "silver",
+    ]
+    assert run(["show", "shop.bronze", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["location"] == f"{made.flow('bronze', 'bronze')}/0"
+    (made.root / "spark-pipeline.yml").write_text("name: shop")
+    assert run(["init", "spark-pipeline.yml", "--out", "-"]) == 2
+    assert "it has no storage" in capsys.readouterr().err
