@@ -35,7 +35,7 @@ class _Column:
 def _marked(row: QueryRow, key: str, text: str | None) -> str | None:
     """A value with the mark of its threshold."""
     threshold = next((item for item in row.thresholds if item.key == key), None)
-    return text if threshold is None or threshold.holds else f"{text or UNKNOWN} {MARK}"
+    return text if threshold is None or threshold.holds else f"{MARK} {text or UNKNOWN}"
 
 
 def _batch(row: QueryRow) -> Any:

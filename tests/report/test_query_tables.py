@@ -81,11 +81,11 @@ def test_the_cells():
     cells = dict(zip(table.columns, table.rows[0], strict=True))
     assert cells["runs"] == "?" and cells["batch"] == "123456, 123457 in flight"
     assert cells["committed"] == "5 s ago, stalled" and cells["unread"] == "at most 1234567 offsets, ?"
-    assert cells["behind"] == "2 min !"
+    assert cells["behind"] == "! 2 min"
     assert cells["delay"] == "15 min" and cells["worst"] == "error CKPT101" and cells["backup"] == "60 min ago"
     assert cells["change"] == "reset-offsets (undone) by ann@laptop.example.com, 24 h ago"
     gone = dict(zip(table.columns, table.rows[1], strict=True))
-    assert gone["worst"] == "not readable" and gone["committed"] == "? !" and gone["unread"] is None
+    assert gone["worst"] == "not readable" and gone["committed"] == "! ?" and gone["unread"] is None
 
 
 def test_the_sentences():
