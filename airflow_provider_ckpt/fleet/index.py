@@ -60,6 +60,8 @@ class IndexRow:
         rate: Batches over the time of the commit log.
         stalled_ms: Time without a commit, where that is much longer than the query's own rhythm.
         not_judged: Names of what was not judged, such as the state, cut.
+        query: Name of the query in the query file.
+        alarms: Thresholds of the file that are passed, or not known, in few words, cut.
     """
 
     location: str
@@ -91,6 +93,12 @@ class IndexRow:
     rate: BatchRate | None = None
     stalled_ms: int | None = None
     not_judged: str | None = None
+    query: str | None = None
+    alarms: str | None = None
+
+    def with_query(self, query: str, alarms: str) -> IndexRow:
+        """The row with the name of its query, and with the thresholds that do not hold."""
+        return replace(self, query=_bounded(query), alarms=_bounded(alarms or None))
 
     def with_backup(self, backup: LastBackup | None) -> IndexRow:
         """The row with the newest backup of its query."""

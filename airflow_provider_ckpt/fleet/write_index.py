@@ -23,8 +23,10 @@ from airflow_provider_ckpt.fleet.index import (
     index_row,
     line_of,
 )
+from airflow_provider_ckpt.fleet.queries.row import thresholds_of
 from airflow_provider_ckpt.fleet.read_index import index_name, list_indexes
 from airflow_provider_ckpt.fleet.row import FleetRow
+from airflow_provider_ckpt.query.query_file import QueryFile
 from airflow_provider_ckpt.storage.concurrency import in_parallel
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.untrusted.limits import size_text
@@ -40,12 +42,21 @@ class IndexWriter:
         store: The directory of the index, which has nothing else.
         roots: Where the fleet is searched for; of the stores, the locations are told.
         backup_roots: Roots of backups in which the newest of each query is searched for.
+        file: The query file, whose queries are told by name with the thresholds that they are past; None without one.
 
     Raises:
         StoreError: The directory is a checkpoint, or cannot be listed.
     """
 
-    def __init__(self, store: Store, roots: Sequence[Store], backup_roots: Sequence[Store] = ()) -> None:
+    def __init__(
+        self,
+        store: Store,
+        roots: Sequence[Store],
+        backup_roots: Sequence[Store] = (),
+        file: QueryFile | None = None,
+    ) -> None:
+        self._file = file or QueryFile()
+        self._queries = {self._file.paths.place(query.checkpoint): query for query in self._file.queries.values()}
         self.began_at_ms = now_ms()
         self._store = store
         self._roots, self._backup_roots = roots, backup_roots
@@ -68,7 +79,7 @@ class IndexWriter:
             if len(row.location) > MOST_LOCATION:
                 self._left_out.add(row.location)
             elif row.location not in self._rows:
-                self._rows[row.location] = index_row(row)
+                self._rows[row.location] = self._row(row)
                 self._bytes += len(line_of(self._rows[row.location]))
                 self._require_room()
             yield row
@@ -78,8 +89,16 @@ class IndexWriter:
         for row in rows:
             if row.location in self._rows:
                 self._bytes -= len(line_of(self._rows[row.location]))
-                self._rows[row.location] = index_row(row)
+                self._rows[row.location] = self._row(row)
                 self._bytes += len(line_of(self._rows[row.location]))
+
+    def _row(self, row: FleetRow) -> IndexRow:
+        found = index_row(row)
+        query = self._queries.get(self._file.paths.place(row.location))
+        if query is None:
+            return found
+        thresholds = thresholds_of(row, query, self._file)
+        return found.with_query(query.name, "; ".join(item.short for item in thresholds if not item.holds))
 
     def _require_room(self) -> None:
         if len(self._rows) > MOST_ROWS:

@@ -124,7 +124,7 @@ class CheckpointIndexOperator(CheckpointTask, BaseOperator):
             if not roots or not self.index:
                 raise CheckpointError("checkpoint_roots and index must name a location each; nothing was done.")
             backups = [hook.store(root) for root in texts_of("backup_roots", self.backup_roots)]
-            writer = IndexWriter(hook.store(self.index), roots, backups)
+            writer = IndexWriter(hook.store(self.index), roots, backups, self.declared_file)
             found = find_checkpoints(roots, depth=self.depth, threads=self.threads)
             positions = self._positions(hook)
             judged = judge_checkpoints(found, deep=self.deep, threads=self.threads, positions=positions)
@@ -164,4 +164,7 @@ class CheckpointIndexOperator(CheckpointTask, BaseOperator):
             own = {plain_place(hook.url(at)): declare(DeploySpec(), said) for at, said in self.deploys.items()}
         except (AttributeError, TypeError, ValueError) as error:
             raise CheckpointError(f"deploys: {error}") from None
-        return FleetPositions(Deploys(own), hook.store, hook.kafka_config(self.kafka_conn_id), now_ms())
+        queries = self.declared_file.queries.values() if self.declared_file is not None else ()
+        ages = any(query.alert.behind_ms is not None for query in queries)
+        config = hook.kafka_config(self.kafka_conn_id)
+        return FleetPositions(Deploys(own), hook.store, config, now_ms(), ages=ages)

@@ -44,6 +44,7 @@ def _shown(request: Request, found: Any) -> dict[str, Any]:
         "left_out": left_out_text(index.left_out) if index.left_out else "",
         "worst": Counter(row.worst or "none" for row in rows),
         "states": Counter(row.state for row in rows),
+        "past_threshold": sum(row.alarms is not None for row in rows),
         "selection": selection,
         "part": select(rows, selection),
         "columns": list(SORTS),

@@ -41,7 +41,8 @@ class Selection:
     """Selection of the rows of a fleet to show.
 
     Args:
-        text: Text in the location, the query id or the worst finding; upper and lower case are the same.
+        text: Text in the location, the name or the id of the query, a threshold, or the worst finding; upper and lower
+            case are the same.
         severity: One of :data:`WORST`; empty for any.
         state: One of :data:`STATES`; empty for any.
         sort: A key of :data:`SORTS`.
@@ -129,11 +130,13 @@ def select(rows: Sequence[IndexRow], selection: Selection) -> Part:
 
 
 def _text_of(row: IndexRow) -> str:
-    parts = (row.location, row.query_id, row.worst_code, row.worst_message, row.error)
+    parts = (row.location, row.query, row.query_id, row.worst_code, row.worst_message, row.alarms, row.error)
     return "\n".join(filter(None, parts)).casefold()
 
 
 def _weight(row: IndexRow) -> tuple[int, int, int, int]:
+    if row.alarms and row.worst != "error":  # past a threshold: behind errors, before all else
+        return len(SEVERITIES), 0, 0, 0
     rank = len(SEVERITIES) - (SEVERITIES.index(row.worst) if row.worst in SEVERITIES else len(SEVERITIES))
     return rank, row.errors or 0, row.warnings or 0, row.notes or 0
 

@@ -21,6 +21,7 @@ from airflow_provider_ckpt.fleet.judge import judge_checkpoints
 from airflow_provider_ckpt.fleet.read_index import IndexReader, list_indexes
 from airflow_provider_ckpt.fleet.row import FleetRow
 from airflow_provider_ckpt.fleet.write_index import IndexWriter, put_index, read_last_backups
+from airflow_provider_ckpt.query.query_parser import parse_query_file
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.untrusted.limits import most_bytes
 from tests.faults import Fault, FaultyStore
@@ -62,6 +63,19 @@ def test_a_fleet_is_written_and_read(goldens, tmp_path):
     assert written.rows[1].backup_id is None  # without metadata nobody knows of which query it is
     assert written.roots == (root.location,)
     assert list((tmp_path / "index").iterdir()) == [tmp_path / "index" / f"fleet-{written.began_at_ms:013d}.jsonl"]
+
+
+def test_it_has_the_names_of_queries_and_the_thresholds_that_do_not_hold(tmp_path):
+    text = (
+        "format_version: 1\nqueries:\n  late: {checkpoint: 's3://lake/a', alert: {age: 5m, delay: 1h}}\n"
+        "  fine: {checkpoint: 's3://lake/b', alert: {age: 1h}}"
+    )
+    writer = IndexWriter(Store.open(str(tmp_path)), [], file=parse_query_file(text))
+    rows = [FleetRow(f"s3://lake/{name}", latest_committed_batch=7, last_commit_age_ms=600_000) for name in "abc"]
+    assert list(writer.taking(rows)) == rows
+    late, fine, other = writer.write().rows
+    assert (fine.query, fine.alarms, other.query, other.alarms) == ("fine", None, None, None)
+    assert (late.query, late.alarms) == ("late", "delay not known, at most 60 min; age 10 min, at most 5 min")
 
 
 def test_an_older_index_never_replaces_a_newer_one(tmp_path, clock):

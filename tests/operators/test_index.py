@@ -76,3 +76,12 @@ def test_a_checkpoint_whose_location_is_too_long_is_counted_and_said(root, tmp_p
     result = write(tmp_path / "index", str(root))
     assert (result["rows"], result["left_out"], result["written"]) == (2, 2, True)
     assert said[-1].startswith("2 checkpoints are not in the index, because a location of more than 2,048 characters")
+
+
+def test_of_a_query_file_it_has_the_names_and_the_thresholds(root, tmp_path):
+    (tmp_path / "ckpt.yaml").write_text(
+        f"format_version: 1\nqueries: {{mine: {{checkpoint: {root}/a, sources: [rate], alert: {{age: 1ms, behind: 1h}}}}}}"
+    )
+    CheckpointIndexOperator(task_id="index", index=f"{tmp_path}/index", query_file=f"{tmp_path}/ckpt.yaml").execute({})
+    (row,) = IndexReader().read(Store.open(f"{tmp_path}/index")).rows
+    assert row.query == "mine" and row.alarms.startswith("behind not known, at most 60 min; age ")

@@ -47,6 +47,21 @@ def test_the_keyboard_gets_to_the_first_row_without_the_filters(fleet):
     assert shown.index('href="#rows"') < shown.index('role="search"') < shown.index('id="rows"')
 
 
+def test_a_query_has_its_name_and_the_thresholds_that_it_is_past(fleet):
+    place = "s3://lake/checkpoints"
+    fleet(
+        IndexRow(location=f"{place}/a", query="orders", alarms="the age of the newest commit is 2 h"),
+        IndexRow(location=f"{place}/b", query="totals"),
+    )
+    shown = text_of(page())
+    assert (
+        "threshold the age of the newest commit is 2 h" in shown
+        and "1past a threshold, or not known" in shown.replace(" 1 past", " 1past")
+    )
+    assert shown.index("orders") < shown.index("totals")
+    assert "totals" not in text_of(page("?q=orders")) and "totals" not in text_of(page("?q=newest+commit"))
+
+
 @pytest.mark.parametrize(("minutes", "is_old"), [(14, False), (16, True)])
 def test_an_index_whose_dag_has_missed_three_runs_is_old(fleet, minutes, is_old):
     fleet(age_ms=minutes * 60_000)

@@ -24,9 +24,10 @@ from airflow_provider_ckpt.fleet.judge import row_of
 from airflow_provider_ckpt.fleet.queries.ask_in_time import Late, in_time
 from airflow_provider_ckpt.fleet.queries.ask_sources import SourcesAnswer, ask_sources
 from airflow_provider_ckpt.fleet.queries.read_flows import WantedQueries
-from airflow_provider_ckpt.fleet.queries.row import NewestBackup, NewestChange, QueryRow
+from airflow_provider_ckpt.fleet.queries.row import NewestBackup, NewestChange, QueryRow, delay_of, thresholds_of
 from airflow_provider_ckpt.fleet.queries.silence import Silence
-from airflow_provider_ckpt.fleet.queries.thresholds import Measures, behind_of, judge_thresholds
+from airflow_provider_ckpt.fleet.queries.thresholds import behind_of
+from airflow_provider_ckpt.fleet.row import FleetRow
 from airflow_provider_ckpt.query.query_file import Query
 from airflow_provider_ckpt.sources.kafka.ask_brokers import Brokers
 from airflow_provider_ckpt.sources.open_end import Access
@@ -177,12 +178,12 @@ class QueryReader:
 
     def _not_read(self, query: Query, error: CheckpointError) -> QueryRow:
         self._seen.pop(query.name, None)
-        why = f"the checkpoint could not be read: {error.message}".rstrip(".")
+        unread = FleetRow(query.checkpoint, error=error.message)
         return QueryRow(
             query.name,
             query.checkpoint,
             running_unknown=ENGINE_NOT_ASKED if query.engine else NO_ENGINE,
-            thresholds=judge_thresholds(query.alert, Measures(why=why), self._origins(query)),
+            thresholds=thresholds_of(unread, query, self._file),
             failure=error.at(query.checkpoint),
         )
 
@@ -194,29 +195,19 @@ class QueryReader:
             row = replace(row, lag_error=f"its sources: {answers.sources.message}")
         elif answers.sources is not None:
             row = replace(row, sources=answers.sources.sources, lag_error=answers.sources.error)
-        delay_ms = None
-        if row.watermark_ms and row.planned_at_ms is not None:  # 0 is none
-            delay_ms = row.planned_at_ms - row.watermark_ms
-        measures = Measures(
-            row.sources, row.last_commit_age_ms, delay_ms, is_committed=row.latest_committed_batch is not None
-        )
         return QueryRow(
             query.name,
             query.checkpoint,
             running_unknown=ENGINE_NOT_ASKED if query.engine else NO_ENGINE,
-            watermark_delay_ms=delay_ms,
+            watermark_delay_ms=delay_of(row),
             behind_ms=behind_of(row.sources),
             backup=None if isinstance(answers.backup, CheckpointError) else answers.backup,
             backup_unknown=str(answers.backup) if isinstance(answers.backup, CheckpointError) else None,
             change=None if isinstance(answers.change, CheckpointError) else answers.change,
             change_unknown=str(answers.change) if isinstance(answers.change, CheckpointError) else None,
-            thresholds=judge_thresholds(query.alert, measures, self._origins(query)),
+            thresholds=thresholds_of(row, query, self._file),
             checkpoint=row,
         )
-
-    def _origins(self, query: Query) -> dict[str, str]:
-        found = {key: self._file.origin(query, f"alert.{key}") for key in ("behind", "delay", "age", "rows")}
-        return {key: origin for key, origin in found.items() if origin is not None}
 
     # --- its sources ------------------------------------------------------------------------------------------------
 

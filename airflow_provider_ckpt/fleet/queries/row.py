@@ -8,8 +8,9 @@ from typing import Annotated, ClassVar
 from airflow_provider_ckpt.documents import ErrorFields
 from airflow_provider_ckpt.documents.as_document import Documented
 from airflow_provider_ckpt.errors import CheckpointError, GateFailedError
-from airflow_provider_ckpt.fleet.queries.thresholds import Threshold
+from airflow_provider_ckpt.fleet.queries.thresholds import Measures, Threshold, judge_thresholds
 from airflow_provider_ckpt.fleet.row import FleetRow
+from airflow_provider_ckpt.query.query_file import Query, QueryFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +93,34 @@ class QueryRow(Documented):
         if self.exit_code:
             return 1
         return {"warning": 2, "note": 3}.get(self.worst or "", 4)
+
+
+def delay_of(row: FleetRow) -> int | None:
+    """From the watermark of the newest committed batch to its begin, milliseconds; None without a watermark."""
+    if not row.watermark_ms or row.planned_at_ms is None:  # 0 is none
+        return None
+    return row.planned_at_ms - row.watermark_ms
+
+
+def thresholds_of(row: FleetRow, query: Query, file: QueryFile) -> tuple[Threshold, ...]:
+    """The thresholds of a query, each with what was measured of its checkpoint.
+
+    Args:
+        row: The checkpoint and its sources.
+        query: The query.
+        file: The file that declares it.
+    """
+    why = "" if row.error is None else f"the checkpoint could not be read: {row.error.rstrip('.')}"
+    measures = Measures(
+        row.sources,
+        row.last_commit_age_ms,
+        delay_of(row),
+        why=why,
+        is_committed=row.latest_committed_batch is not None,
+        sources_why=(row.lag_error or "").rstrip("."),
+    )
+    origins = {key: file.origin(query, f"alert.{key}") for key in ("behind", "delay", "age", "rows")}
+    return judge_thresholds(query.alert, measures, {key: at for key, at in origins.items() if at is not None})
 
 
 def exit_code_of(rows: tuple[QueryRow, ...] | list[QueryRow]) -> int:

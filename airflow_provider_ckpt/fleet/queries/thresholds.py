@@ -43,6 +43,12 @@ class Threshold(Documented):
             return f"{of} is not known, and {threshold}: {self.why}"
         return f"{of} is {_value(self.measured, self.key, self.unit)}, and {threshold}"
 
+    @property
+    def short(self) -> str:
+        """The same in few words, such as ``age 2 h, at most 60 min``."""
+        measured = "not known" if self.measured is None else _value(self.measured, self.key, self.unit)
+        return f"{self.key} {measured}, at most {_value(self.most, self.key)}"
+
 
 #: Why nobody knows how far a query of such sources is behind.
 NO_END = "none of its sources has an end that can be asked for"
@@ -69,6 +75,7 @@ class Measures:
         commit_age_ms: Age of its newest commit; None when it is not known.
         delay_ms: Delay of its watermark; None when it is not known.
         why: Why nothing could be measured; empty when it could.
+        sources_why: Why nothing is known of the sources; empty when they were asked.
         is_committed: False before its first commit.
     """
 
@@ -77,6 +84,7 @@ class Measures:
     delay_ms: int | None = None
     why: str = ""
     is_committed: bool = True
+    sources_why: str = ""
 
 
 def judge_thresholds(alert: Alert, measures: Measures, origins: Mapping[str, str]) -> tuple[Threshold, ...]:
@@ -98,6 +106,8 @@ def judge_thresholds(alert: Alert, measures: Measures, origins: Mapping[str, str
 def _measured(key: str, most: int, measures: Measures) -> dict[str, Any]:
     if measures.why:
         return {"why": measures.why}
+    if key in ("behind", "rows") and measures.sources is None and measures.sources_why:
+        return {"why": measures.sources_why}
     if key == "behind":
         return _of_sources(measures.sources, _age, most)
     if key == "rows":

@@ -6,9 +6,10 @@ import pytest
 
 from airflow_provider_ckpt.checks.findings import Finding
 from airflow_provider_ckpt.errors import CheckpointNotFoundError, StoreUnavailableError
-from airflow_provider_ckpt.fleet.queries.row import QueryRow, exit_code_of
+from airflow_provider_ckpt.fleet.queries.row import QueryRow, delay_of, exit_code_of, thresholds_of
 from airflow_provider_ckpt.fleet.queries.thresholds import Threshold
 from airflow_provider_ckpt.fleet.row import FleetRow
+from airflow_provider_ckpt.query.query_parser import parse_query_file
 
 
 def finding(severity: str) -> FleetRow:
@@ -50,3 +51,21 @@ def test_its_document_has_the_error_and_the_checkpoint():
     document = QueryRow("b", "d", failure=CheckpointNotFoundError("gone")).to_dict()
     assert document["error"]["code"] == "NOT_FOUND" and document["checkpoint"] is None and document["running"] is None
     assert list(document)[-2:] == ["checkpoint", "error"]
+
+
+def test_the_thresholds_of_a_checkpoint_say_why_they_are_not_known():
+    file = parse_query_file("format_version: 1\nqueries: {a: {checkpoint: c, alert: {behind: 5m, age: 5m}}}")
+    query = file.queries["a"]
+    behind, age = thresholds_of(FleetRow("c", lag_error="b1 is silent."), query, file)
+    assert (behind.why, age.why) == ("b1 is silent", "no batch is committed")
+    assert {item.why for item in thresholds_of(FleetRow("c", error="gone."), query, file)} == {
+        "the checkpoint could not be read: gone"
+    }
+    (behind, _) = thresholds_of(FleetRow("c"), query, file)
+    assert behind.why == "its sources are not declared with what they read from"
+
+
+def test_a_watermark_of_zero_is_none():
+    assert delay_of(FleetRow("c", watermark_ms=0, planned_at_ms=9)) is None
+    assert delay_of(FleetRow("c", watermark_ms=4)) is None
+    assert delay_of(FleetRow("c", watermark_ms=4, planned_at_ms=9)) == 5
