@@ -161,6 +161,9 @@ class CheckpointIndexOperator(CheckpointTask, BaseOperator):
         if not self.deploys:
             return None
         try:
+            for at, said in self.deploys.items():
+                if not isinstance(said, Mapping):
+                    raise TypeError(f"they have {at!r:.100}, which is not a mapping such as {{'sources': ['kafka']}}")
             own = {plain_place(hook.url(at)): declare(DeploySpec(), said) for at, said in self.deploys.items()}
         except (AttributeError, TypeError, ValueError) as error:
             raise CheckpointError(f"deploys: {error}") from None

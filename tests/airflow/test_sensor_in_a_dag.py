@@ -48,6 +48,10 @@ def test_the_scheduler_is_told_what_the_trigger_needs(checkpoint):
         "trigger": "{{ params.trigger }}",
         "kafka_conn_id": "broker",
         "checkpoint_conn_id": "lake",
+        "storage_options": None,
+        "kafka_options": None,
+        "query": None,
+        "query_file": None,
         "poke_interval": 0.1,
         "deadline_ms": None,
     }

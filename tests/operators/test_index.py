@@ -57,7 +57,7 @@ def test_one_root_may_be_a_text_and_a_newer_index_stays(root, tmp_path, monkeypa
         ({"checkpoint_roots": 5}, "checkpoint_roots must be a list of texts or one text"),
         ({"backup_roots": [5]}, "backup_roots must be a list of texts"),
         ({"deep": "yes"}, "deep must be True or False"),
-        ({"deploys": {"a": 5}}, "deploys: checkpoints has 'a', which is not a mapping"),
+        ({"deploys": {"a": 5}}, "deploys: they have 'a', which is not a mapping"),
         ({"checkpoint_roots": ["/not/there"]}, "the location does not exist"),
     ],
 )
