@@ -9,10 +9,14 @@ from importlib import import_module
 from typing import Any
 
 _WHERE = {
+    "audit_dag": "audit",
     "back_up_queries": "backup",
     "backup_dag": "backup",
+    "blue_green_dag": "blue_green",
     "deploy_dag": "deploy",
     "deploy_query": "deploy",
+    "fleet_rollback_dag": "fleet_rollback",
+    "fleet_undo_dag": "fleet_rollback",
     "index_dag": "index",
     "pre_deploy_gate_dag": "deploy",
     "publish_dag": "publish",
@@ -21,6 +25,7 @@ _WHERE = {
     "roll_back_query": "rollback",
     "rollback_dag": "rollback",
     "submit": "steps",
+    "validation_dag": "validation",
     "watch_dag": "watch",
     "watch_queries": "watch",
 }

@@ -41,15 +41,17 @@ def text_of(plan_task: str, about: str) -> str:
     return _TEXT.replace("PLAN", plan_task).replace("ABOUT", about)
 
 
-def preview_of(kind: str, goal: Iterable[str]) -> str:
+def preview_of(kind: str, goal: Iterable[str], plan_task: str) -> str:
     """The link to the preview of the plan of the params, relative to Airflow's own URL, which may have a path.
 
     Args:
         kind: As the page of the checkpoint names the change.
         goal: The params that say which plan it is.
+        plan_task: The task that has made it, which knows the checkpoint of a query that was named.
     """
+    place = f"(params.checkpoint or ti.xcom_pull(task_ids='{plan_task}', key='plan')['location'])"
     return f"""
-[Show every step](plugin/checkpoints?kind={kind}&at={{{{ params.checkpoint | urlencode }}}}
+[Show every step](plugin/checkpoints?kind={kind}&at={{{{ {place} | urlencode }}}}
 {{%- for name in {list(goal)!r} if params[name] is integer or params[name] -%}}
 &{{{{ name }}}}={{{{ (params[name] if params[name] is string else params[name] | tojson) | urlencode }}}}
 {{%- endfor %}})
@@ -88,15 +90,24 @@ def approve(subject: Subject, question: str, text: str, asks: Mapping[str, Any] 
     )
 
 
+def approved_by(task_id: str) -> str:
+    """The template of who has answered a task; nobody's when it was marked as a success."""
+    return f"{{{{ ((ti.xcom_pull(task_ids='{task_id}') or {{}}).get('responded_by_user') or {{}}).get('name') }}}}"
+
+
+def approved_at(task_id: str) -> str:
+    """The template of when that was."""
+    return f"{{{{ (ti.xcom_pull(task_ids='{task_id}') or {{}}).get('responded_at') }}}}"
+
+
 def carry_out(operator: Any, task_id: str, subject: Subject, plan: Any, approve: Any, **task: Any) -> Any:
     """The task that carries out the plan of ``plan`` when ``approve`` was answered: that very plan, and no other."""
-    answer = f"(ti.xcom_pull(task_ids='{approve.task_id}') or {{}})"
     return operator(
         task_id=task_id,
         plan=plan.output["plan"],
         accept_sink=f"{{{{ ti.xcom_pull(task_ids='{plan.task_id}')['accept_sink'] }}}}",
-        approved_by=f"{{{{ ({answer}.get('responded_by_user') or {{}}).get('name') }}}}",
-        approved_at=f"{{{{ {answer}.get('responded_at') }}}}",
+        approved_by=approved_by(approve.task_id),
+        approved_at=approved_at(approve.task_id),
         query_is_stopped=True,
         **subject.arguments,
         **task,

@@ -10,7 +10,7 @@ from airflow.providers.common.compat.sdk import AirflowFailException
 from airflow.sdk import DAG, Param, TaskGroup, get_current_context, task
 
 from airflow_provider_ckpt.dags import params
-from airflow_provider_ckpt.dags.subject import QueryGroup, dag_of
+from airflow_provider_ckpt.dags.subject import QueryGroup, dag_of, subject_of
 from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook, airflow_errors
 from airflow_provider_ckpt.operators.backup import CheckpointBackupOperator
 from airflow_provider_ckpt.operators.prune import CheckpointPruneOperator
@@ -28,10 +28,11 @@ KEEP: Mapping[str, Any] = {
 
 
 def back_up_queries(
-    checkpoints: Sequence[str],
+    queries: Sequence[Any],
     *,
-    backup_root: str,
+    backup_root: str | None = None,
     checkpoint_conn_id: str | None = None,
+    query_file: str | None = None,
     tags: Any = (),
     keep: Mapping[str, Any] = KEEP,
     rehearsal_weekday: int | None = 7,
@@ -40,22 +41,32 @@ def back_up_queries(
     """A task group that backs queries up, prunes their backups, and rehearses a restore on one day of the week.
 
     Args:
-        checkpoints: The checkpointLocations, or what another task has returned.
-        backup_root: Where backups of all of them live.
+        queries: Their names in the query file, those of ``queries()``, or checkpointLocations.
+        backup_root: Where backups of all of them live; by default of each as the query file says.
         checkpoint_conn_id: Connection of type ``checkpoint``.
+        query_file: The query file, in place of that of Airflow.
         tags: Names for the backups.
         keep: What :class:`CheckpointPruneOperator` keeps of each query.
         rehearsal_weekday: ISO weekday (1 is Monday), or None. A rehearsal needs PySpark and Java.
         group_id: The id of the group.
+
+    Raises:
+        ValueError: A location is among the queries, and no root is given.
     """
+    places = {"checkpoint_conn_id": checkpoint_conn_id, "query_file": query_file}
+    subjects = [subject_of(query, **places) for query in queries]
+    named = [{"query": item.arguments.get("query")} for item in subjects]
+    if not backup_root and {"query": None} in named:
+        raise ValueError("give backup_root, or the names of queries whose file says where backups of them live")
     with QueryGroup(group_id=group_id) as group:
         backup_tasks(
-            checkpoints,
+            [dict(item.arguments) for item in subjects],
+            [{"backup_root": backup_root}] if backup_root else named,
+            rehearsal_weekday,
             backup_root=backup_root,
-            checkpoint_conn_id=checkpoint_conn_id,
             tags=tags,
             keep=keep,
-            rehearsal_weekday=rehearsal_weekday,
+            **({"query_file": query_file} if query_file else {}),
         )
     return group
 
@@ -79,7 +90,8 @@ def backup_dag(
     """
     own = {
         "roots": params.places(roots, "Where checkpoints are, relative to the connection's base or any fsspec URL"),
-        "backup_root": Param(backup_root, type="string", description="Where backups live"),
+        "queries": params.QUERIES,
+        "backup_root": Param(backup_root, type="string", description="Where backups live; or as the query file says"),
         "checkpoint_conn_id": params.CONN_ID,
         "depth": params.depth(),
         "tags": params.places((), "Names for the backups of this run"),
@@ -87,50 +99,76 @@ def backup_dag(
     }
     again = {"retries": 2, "retry_delay": timedelta(minutes=1)}
     with dag_of(dag_id, own, **{"schedule": "@daily", "default_args": again, **dag}) as made:
-        locations = task(find)()
+        found = task(find)()
         back_up, prune = backup_tasks(
-            locations,
-            **params.arguments_of("backup_root", "checkpoint_conn_id", "tags", "rehearsal_weekday"),
+            found,
+            task(roots_of_backups)(found["prunes"]),
+            "{{ params.rehearsal_weekday }}",
             keep=keep,
+            **params.arguments_of("backup_root", "tags"),
+            checkpoint_conn_id="{{ params.checkpoint_conn_id }}",
         )
-        left_out = task(trigger_rule="none_failed", retries=0)(nothing_was_left_out)(locations["unreadable"])
+        left_out = task(trigger_rule="none_failed", retries=0)(nothing_was_left_out)(found["unreadable"])
         [back_up, prune] >> left_out
     return made
 
 
 def backup_tasks(
-    checkpoints: Any,
+    queries: Any,
+    roots: Any,
+    rehearsal_weekday: Any,
     *,
-    backup_root: str,
-    checkpoint_conn_id: str | None,
+    backup_root: str | None,
     tags: Any,
     keep: Mapping[str, Any],
-    rehearsal_weekday: Any,
+    **places: Any,
 ) -> tuple[Any, Any]:
-    """The tasks of the backups in the DAG or group that is open; those that back up and prune."""
-    places: dict[str, Any] = {"checkpoint_conn_id": checkpoint_conn_id, "backup_root": backup_root}
-    back_up = CheckpointBackupOperator.partial(task_id="back_up", tags=tags, **places).expand(checkpoint=checkpoints)
-    prune = CheckpointPruneOperator(task_id="prune", trigger_rule="all_done", **keep, **places)
+    """The tasks of the backups in the DAG or group that is open; those that back up and prune.
+
+    Args:
+        queries: What a backup takes of each query; or the task that returns that.
+        roots: What a prune takes of each root; or the task that returns that.
+        rehearsal_weekday: The day of rehearsals.
+        backup_root: The root of all backups, or None.
+        tags: Names for the backups.
+        keep: What a prune keeps of each query.
+        **places: ``checkpoint_conn_id`` and ``query_file`` of all operators.
+    """
+    taken = {"task_id": "back_up", "map_index_template": "{{ task.query or task.checkpoint }}", "tags": tags}
+    back_up = CheckpointBackupOperator.partial(backup_root=backup_root, **taken, **places).expand_kwargs(queries)
+    # queries may have one root, which one prune locks
+    pruned = {"task_id": "prune", "trigger_rule": "all_done", "max_active_tis_per_dagrun": 1}
+    prune = CheckpointPruneOperator.partial(**pruned, **keep, **places).expand_kwargs(roots)
     is_day = task.short_circuit(ignore_downstream_trigger_rules=False)(is_rehearsal_day)(rehearsal_weekday)
-    rehearse = CheckpointVerifyOperator.partial(task_id="rehearse", rehearse=True, **places).expand(
-        backup_id=back_up.output.map(backup_id_of)
-    )
+    rehearse = CheckpointVerifyOperator.partial(
+        task_id="rehearse", rehearse=True, backup_root=backup_root, **places
+    ).expand_kwargs(back_up.output.map(rehearsed))
     back_up >> prune >> is_day >> rehearse
     return back_up, prune
 
 
-def find(params: Any = None) -> list[str]:
-    """The locations of all checkpoints below the roots of the params."""
+def find(params: Any = None) -> list[dict[str, str]]:
+    """All checkpoints below the roots of the params, and the queries that these name."""
     from airflow_provider_ckpt import api
 
-    if not params["roots"] or not params["backup_root"]:
-        raise AirflowFailException("Set CKPT_BACKUP_ROOTS and CKPT_BACKUP_TO, or the params roots and backup_root.")
+    if not params["queries"] and not (params["roots"] and params["backup_root"]):
+        raise AirflowFailException(
+            "Set CKPT_BACKUP_ROOTS and CKPT_BACKUP_TO, or the params roots and backup_root, or the param queries."
+        )
     hook = CheckpointHook(params["checkpoint_conn_id"])
     with airflow_errors():
         found = list(api.find_checkpoints([hook.store(root) for root in params["roots"]], depth=params["depth"]))
     unreadable = [row for row in found if isinstance(row, api.FleetRow) and row.error]
-    get_current_context()["ti"].xcom_push("unreadable", [f"{row.location}: {row.error}" for row in unreadable])
-    return [item.store.location for item in found if isinstance(item, api.Found)]
+    ti = get_current_context()["ti"]
+    ti.xcom_push("unreadable", [f"{row.location}: {row.error}" for row in unreadable])
+    named = [{"query": name} for name in params["queries"]]
+    ti.xcom_push("prunes", [{"backup_root": params["backup_root"]}] if params["backup_root"] else named)
+    return [*named, *({"checkpoint": item.store.location} for item in found if isinstance(item, api.Found))]
+
+
+def roots_of_backups(prunes: list[dict[str, str]]) -> list[dict[str, str]]:
+    """The roots that are pruned, for a task that is mapped over them."""
+    return prunes
 
 
 def is_rehearsal_day(weekday: Any) -> bool:
@@ -138,9 +176,9 @@ def is_rehearsal_day(weekday: Any) -> bool:
     return bool(str(get_current_context()["dag_run"].run_after.isoweekday()) == str(weekday))
 
 
-def backup_id_of(backup: Mapping[str, Any]) -> Any:
-    """The id of a backup that a task has taken."""
-    return backup["backup_id"]
+def rehearsed(backup: Mapping[str, Any]) -> dict[str, Any]:
+    """What a rehearsal takes of a backup that a task has taken."""
+    return {key: backup[key] for key in ("backup_id", "query") if key in backup}
 
 
 def nothing_was_left_out(unreadable: Sequence[str]) -> None:

@@ -26,6 +26,7 @@ from airflow_provider_ckpt.dags.steps import (
 )
 from airflow_provider_ckpt.dags.subject import OF_PARAMS, QueryGroup, Subject, dag_of, subject_of
 from airflow_provider_ckpt.operators.backup import CheckpointBackupOperator
+from airflow_provider_ckpt.operators.base import is_nothing
 from airflow_provider_ckpt.operators.changes.rollback import CheckpointRollbackOperator
 from airflow_provider_ckpt.operators.continuity import CheckpointContinuityOperator
 from airflow_provider_ckpt.operators.gate import CheckpointGateOperator
@@ -52,8 +53,6 @@ PARAMS: dict[str, Param] = {
 }
 #: The version of the params, which natively would become a number.
 VERSION_OF_PARAMS = "{{ (params.spark_version or '') | tojson }}"
-TRIM_OF_PARAMS = f"""{{{{ params.trim_sink_log if params.trim_sink_log is boolean
-    else (params.sink or '').split(':')[0] | lower in {FILES!r} }}}}"""
 
 _ABOUT = """The restart of `QUERY` failed, made no progress, or did not go on where the query had stopped;
 the log of the red task says which.
@@ -64,20 +63,18 @@ in {{ plan['actions'] }} steps. What it removes is kept for `ckpt undo`."""
 log = logging.getLogger("airflow.task")
 
 
-def deploy_query(
-    checkpoint: str, *, checkpoint_conn_id: str | None = None, group_id: str | None = None, **deploy: Any
-) -> TaskGroup:
+def deploy_query(query: Any = None, *, group_id: str | None = None, **deploy: Any) -> TaskGroup:
     """A task group that deploys a query: gate, backup, stop, start, wait, continuity; and back when it goes wrong.
 
     What comes after the group comes after its task ``deployed``, and is not run when the deploy was not good.
 
     Args:
-        checkpoint: The checkpointLocation of the query.
-        checkpoint_conn_id: Connection of type ``checkpoint``.
+        query: Its name in the query file, one of ``queries()``, or its checkpointLocation.
         group_id: ``deploy_`` and the name by default.
-        **deploy: As :func:`deploy_tasks` takes it: stop, start, start_previous, backup_root, sources, sink, ….
+        **deploy: ``checkpoint``, ``checkpoint_conn_id`` and ``query_file`` as operators take them, and what
+            :func:`deploy_tasks` takes: stop, start, start_previous, backup_root, sources, sink, ….
     """
-    subject = subject_of(checkpoint, checkpoint_conn_id)
+    subject = _subject_of(query, deploy)
     with QueryGroup(group_id=group_id or f"deploy_{subject.key}") as group:
         last = deploy_tasks(subject, **deploy)
     group.last = last
@@ -85,26 +82,28 @@ def deploy_query(
 
 
 def deploy_dag(
-    checkpoint: str,
-    *,
-    checkpoint_conn_id: str | None = None,
-    dag_id: str | None = None,
-    dag: Mapping[str, Any] | None = None,
-    **deploy: Any,
+    query: Any = None, *, dag_id: str | None = None, dag: Mapping[str, Any] | None = None, **deploy: Any
 ) -> DAG:
     """The DAG that deploys a query, with the tasks of :func:`deploy_query`.
 
     Args:
-        checkpoint: The checkpointLocation of the query.
-        checkpoint_conn_id: Connection of type ``checkpoint``.
+        query: Its name in the query file, one of ``queries()``, or its checkpointLocation.
         dag_id: ``deploy_`` and the name by default.
         dag: Arguments of the DAG, such as ``default_args`` and ``tags``.
-        **deploy: As :func:`deploy_tasks` takes it: stop, start, start_previous, backup_root, sources, sink, ….
+        **deploy: ``checkpoint``, ``checkpoint_conn_id`` and ``query_file`` as operators take them, and what
+            :func:`deploy_tasks` takes: stop, start, start_previous, backup_root, sources, sink, ….
     """
-    subject = subject_of(checkpoint, checkpoint_conn_id)
+    subject = _subject_of(query, deploy)
     with dag_of(dag_id or f"deploy_{subject.key}", None, **(dag or {})) as made:
         deploy_tasks(subject, **deploy)
     return made
+
+
+def _subject_of(query: Any, deploy: dict[str, Any]) -> Subject:
+    """The query, whose arguments are taken out of those of a deploy."""
+    return subject_of(
+        query, **{key: deploy.pop(key, None) for key in ("checkpoint", "checkpoint_conn_id", "query_file")}
+    )
 
 
 def pre_deploy_gate_dag(dag_id: str = "pre_deploy_gate", **dag: Any) -> DAG:
@@ -116,7 +115,7 @@ def pre_deploy_gate_dag(dag_id: str = "pre_deploy_gate", **dag: Any) -> DAG:
             sources="{{ params.sources }}",
             sink="{{ params.sink }}",
             spark_version=VERSION_OF_PARAMS,
-            trim_sink_log=TRIM_OF_PARAMS,
+            trim_sink_log="{{ params.trim_sink_log }}",
             stop=BEFORE,
             start=submit(**SUBMIT_PARAMS),
             start_id="restart",
@@ -128,7 +127,7 @@ def pre_deploy_gate_dag(dag_id: str = "pre_deploy_gate", **dag: Any) -> DAG:
 def deploy_tasks(
     subject: Subject,
     *,
-    backup_root: str,
+    backup_root: str | None = None,
     stop: Any = None,
     start: Any = None,
     start_id: str = "start",
@@ -137,7 +136,7 @@ def deploy_tasks(
     sink: str | None = None,
     spark_version: str | None = None,
     confs: Mapping[str, Any] | None = None,
-    trim_sink_log: Any = None,
+    trim_sink_log: bool | str | None = None,
     gate: Mapping[str, Any] | None = None,
     asks: Mapping[str, Any] | None = None,
     progress_timeout: timedelta = PROGRESS_TIMEOUT,
@@ -146,7 +145,7 @@ def deploy_tasks(
 
     Args:
         subject: The query.
-        backup_root: Where backups of the query live.
+        backup_root: Where backups of the query live; by default as the query file says.
         stop: The step that stops the query, whichever version runs; without one, a person is asked to. It has to
             succeed for a query that does not run. ``"before"`` says that the query is stopped before the DAG runs, and
             that a person says so again when a rollback is approved.
@@ -228,7 +227,8 @@ def deploy_tasks(
         to_before_deploy=judge.output["bookmark"],
         backup_root=backup_root,
         sink=sink,
-        trim_sink_log=_trims(sink) if trim_sink_log is None else trim_sink_log,
+        trim_sink_log=trim_sink_log,
+        pre_execute=trim_by_sink,
         plan_only=True,
         **subject.arguments,
     )
@@ -248,9 +248,16 @@ def _repeatable(stop: Any) -> Any:
     return None if isinstance(getattr(stop, "operator", stop), BaseOperator) else stop
 
 
-def _trims(sink: str | None) -> bool:
-    """Whether a sink is one of files."""
-    return (sink or "").lower().startswith(tuple(f"{kind}:" for kind in FILES))
+def trim_by_sink(context: Any) -> None:
+    """Remove the dropped batches from the log of a file sink, too, unless it is said whether to; before a plan is made.
+
+    The sink may be one that only the query file knows.
+    """
+    planning = context["task"]
+    if is_nothing(planning.trim_sink_log):
+        with planning.running(context):
+            sink = str(planning.sink or "").lower()
+            planning.trim_sink_log = sink.startswith(tuple(f"{kind}:" for kind in FILES))
 
 
 def blocked(forecast: Mapping[str, Any]) -> None:

@@ -32,8 +32,11 @@ def depth() -> Param:
 
 
 CONN_ID = optional(TEXT, "Connection of type checkpoint")
+#: Names beside locations, of a DAG of many queries.
+QUERIES = places((), "Names of queries in the query file, besides")
 QUERY = {
-    "checkpoint": Param(type="string", description="The checkpointLocation of the query"),
+    "query": optional(TEXT, "Name of the query in the query file, which then says what is not given here"),
+    "checkpoint": optional(TEXT, "Or: the checkpointLocation of the query"),
     "checkpoint_conn_id": CONN_ID,
 }
 #: What a changed query is started with, or nothing.
@@ -51,7 +54,7 @@ SOURCES = optional(
     ["null", "integer", "array", "object"], "The sources: their number, a list of types in order, or types by name"
 )
 SPARK_VERSION = optional(TEXT, "Such as 4.3")
-BACKUP_ROOT = Param(type="string", description="Where backups of the query live")
+BACKUP_ROOT = optional(TEXT, "Where backups of the query live; by default as the query file says")
 
 
 def arguments_of(*names: str) -> dict[str, Any]:

@@ -34,6 +34,7 @@ def publish_dag(
         "checkpoints": params.places(
             checkpoints, "checkpointLocations, relative to the connection's base or any fsspec URL"
         ),
+        "queries": params.QUERIES,
         "checkpoint_conn_id": params.CONN_ID,
         "kafka_conn_id": Param(kafka_conn_id, type="string", description="Connection of type kafka"),
         "group": Param(
@@ -44,7 +45,8 @@ def publish_dag(
     with dag_of(dag_id, own, **{"schedule": timedelta(minutes=5), "default_args": again, **dag}) as made:
         CheckpointPublishOffsetsOperator(
             task_id="publish",
-            checkpoint="{{ params.checkpoints }}",
+            checkpoint="{{ params.checkpoints or None }}",
+            query="{{ params.queries or None }}",
             **params.arguments_of("checkpoint_conn_id", "group", "kafka_conn_id"),
         )
     return made

@@ -40,11 +40,13 @@ def _about(location: str) -> str:
 
 
 def roll_back_query(
-    checkpoint: str,
+    query: Any = None,
     *,
     stop: Any = None,
     start: Any = None,
+    checkpoint: str | None = None,
     checkpoint_conn_id: str | None = None,
+    query_file: str | None = None,
     group_id: str | None = None,
     asks: dict[str, Any] | None = None,
     **goal: Any,
@@ -55,15 +57,17 @@ def roll_back_query(
     refused. What comes after the group comes after ``wait``, the first commit of the query that was started.
 
     Args:
-        checkpoint: The checkpointLocation of the query.
+        query: Its name in the query file, one of ``queries()``, or its checkpointLocation.
         stop: The step that stops it; without one, a person is asked to.
         start: The step that starts it; without one, a person is asked to.
+        checkpoint: The checkpointLocation, in place of ``query``.
         checkpoint_conn_id: Connection of type ``checkpoint``.
+        query_file: The query file, in place of that of Airflow.
         group_id: The id of the group, ``roll_back_`` and the name by default.
         asks: Arguments of the task that asks for the approval, such as ``assigned_users`` and ``notifiers``.
         **goal: Arguments of ``CheckpointRollbackOperator``: where to, sink, sources, backup_root, ….
     """
-    subject = subject_of(checkpoint, checkpoint_conn_id)
+    subject = subject_of(query, checkpoint=checkpoint, checkpoint_conn_id=checkpoint_conn_id, query_file=query_file)
     with QueryGroup(group_id=group_id or f"roll_back_{subject.key}") as group:
         stopped = place(stop, "stop", subject, "Stop the query")
         plan = CheckpointRollbackOperator(task_id="plan", plan_only=True, **goal, **subject.arguments)
@@ -92,7 +96,7 @@ def rollback_dag(dag_id: str = "checkpoint_rollback", **dag: Any) -> DAG:
         )
         asked = ask_and_carry_out(
             *(CheckpointRollbackOperator, "rollback", OF_PARAMS, plan, _QUESTION, _about(OF_PARAMS.name)),
-            preview=preview_of("rollback", GOAL),
+            preview=preview_of("rollback", GOAL, plan.task_id),
         )
         start_of_params(asked.done, plan)
     return made

@@ -2,7 +2,8 @@
 
 A step is one of:
 
-* a function, which a task calls: with ``query`` and ``checkpoint``, and what of Airflow's context its parameters name.
+* a function, which a task calls: with ``query``, its name, and ``checkpoint``, and what of Airflow's context its
+  parameters name. The checkpoint is None for a query of which a block knows nothing but the name.
   Take the query from there: a function that is written in a loop knows the last query of the loop alone;
 * a function with ``@task``, which is called in the same way;
 * ``functools.partial`` of an operator, such as ``partial(SparkSubmitOperator, application="orders.py")``, or
@@ -88,7 +89,7 @@ def place(step: Any, task_id: str, subject: Subject, asked: str, **task: Any) ->
     Raises:
         TypeError: It is no step, or a task that is there already has to obey a trigger rule.
     """
-    given = {"query": subject.name, "checkpoint": subject.arguments.get("checkpoint")}
+    given = {"query": subject.name, "checkpoint": subject.checkpoint}
     if step is None:
         return person(task_id, subject, asked, **task)
     if isinstance(step, partial) and isinstance(made := step.func, type) and issubclass(made, BaseOperator):
@@ -114,7 +115,7 @@ def person(task_id: str, subject: Subject, asked: str, **task: Any) -> ApprovalO
         **{
             "task_id": task_id,
             "subject": f"{subject.name}: {asked}",
-            "body": f"**{asked}**\n\nApprove when it is done. The checkpoint is `{subject.arguments['checkpoint']}`.",
+            "body": f"**{asked}**\n\nApprove when it is done. The query is `{subject.checkpoint or subject.name}`.",
             "response_timeout": APPROVAL_TIMEOUT,
             "fail_on_reject": True,
             **task,

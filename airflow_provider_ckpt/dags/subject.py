@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -19,10 +19,12 @@ class Subject:
     Attributes:
         name: As people read it: a text, or a template of one.
         arguments: What an operator or a sensor takes for it.
+        checkpoint: Its location, where that is known when the DAG is parsed.
     """
 
     name: str
     arguments: Mapping[str, Any]
+    checkpoint: str | None = None
 
     @property
     def key(self) -> str:
@@ -38,21 +40,49 @@ class Subject:
 
 #: The query of the params of a DAG run.
 OF_PARAMS = Subject(
+    "{{ params.query or params.checkpoint }}",
+    {
+        "query": "{{ params.query }}",
+        "checkpoint": "{{ params.checkpoint }}",
+        "checkpoint_conn_id": "{{ params.checkpoint_conn_id }}",
+    },
     "{{ params.checkpoint }}",
-    {"checkpoint": "{{ params.checkpoint }}", "checkpoint_conn_id": "{{ params.checkpoint_conn_id }}"},
 )
 
 
-def subject_of(checkpoint: Any, checkpoint_conn_id: str | None = None) -> Subject:
+def subject_of(query: Any, **given: Any) -> Subject:
     """The query of the arguments of a block.
+
+    Args:
+        query: Its name in the query file, one of ``queries()``, or its checkpointLocation, which has a slash.
+        **given: ``checkpoint``, ``checkpoint_conn_id`` and ``query_file``, as operators take them.
 
     Raises:
         TypeError: The query is no text, such as the argument of a mapped task group: a block is made as the file is
             parsed, and has the name in its ids.
     """
-    if not isinstance(checkpoint, str) or not checkpoint:
-        raise TypeError(f"a block is of one query, a text that is known when the DAG is parsed, not {checkpoint!r:.60}")
-    return Subject(checkpoint, {"checkpoint": checkpoint, "checkpoint_conn_id": checkpoint_conn_id})
+    name = getattr(query, "name", query)
+    said = {key: value for key, value in given.items() if value is not None}
+    unknown = said.keys() - {"checkpoint", "checkpoint_conn_id", "query_file"}
+    if unknown:
+        raise TypeError(f"a block takes no {min(unknown)}")
+    if isinstance(name, str) and "/" in name:
+        name, said = None, {"checkpoint": name, **said}
+    shown = name if name is not None else said.get("checkpoint")
+    if not isinstance(shown, str) or not shown:
+        raise TypeError(f"a block is of one query, a text that is known when the DAG is parsed, not {query!r:.60}")
+    arguments = said if name is None else {"query": name, **said}
+    return Subject(shown, arguments, said.get("checkpoint") or getattr(query, "checkpoint", None))
+
+
+def locations_of(names: Sequence[str]) -> list[str]:
+    """The checkpoints of queries by their names in Airflow's query file; opens no file for no names."""
+    from airflow_provider_ckpt.hooks.query_file import read_file
+
+    if not names:
+        return []
+    file = read_file()
+    return [file.named(name).checkpoint for name in names]
 
 
 class QueryGroup(TaskGroup):

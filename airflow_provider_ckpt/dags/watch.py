@@ -9,34 +9,41 @@ from typing import Any
 from airflow.sdk import DAG, TaskGroup, task
 
 from airflow_provider_ckpt.dags import params
-from airflow_provider_ckpt.dags.subject import QueryGroup, dag_of
+from airflow_provider_ckpt.dags.subject import QueryGroup, dag_of, subject_of
 from airflow_provider_ckpt.operators.check import CheckpointCheckOperator
 from airflow_provider_ckpt.operators.continuity import CheckpointContinuityOperator
+from airflow_provider_ckpt.operators.queries import CheckpointQueriesOperator
 
 
 def watch_queries(
-    checkpoints: Sequence[str],
+    queries: Sequence[Any],
     *,
     checkpoint_conn_id: str | None = None,
-    check: bool = True,
+    query_file: str | None = None,
     group_id: str = "watch_queries",
 ) -> TaskGroup:
-    """A task group that fails when a query did not go on where it was, or its checkpoint is damaged.
+    """A task group that fails when a query did not go on where it was, is past a threshold, or is damaged.
 
-    ``look_back`` is mapped over the queries, and ``check`` too. The progress of each is kept in an Airflow Variable.
+    ``look_back`` is mapped over the queries; the progress of each is kept in an Airflow Variable. ``thresholds`` reads
+    all queries that are named, and ``check`` those that are not.
 
     Args:
-        checkpoints: The checkpointLocations.
+        queries: Their names in the query file, those of ``queries()``, or checkpointLocations.
         checkpoint_conn_id: Connection of type ``checkpoint``.
-        check: Check each checkpoint as well.
+        query_file: The query file, in place of that of Airflow.
         group_id: The id of the group.
     """
+    places: dict[str, Any] = {"checkpoint_conn_id": checkpoint_conn_id, "query_file": query_file}
+    subjects = [subject_of(query, **places) for query in queries]
+    names = [item.name for item in subjects if "query" in item.arguments]
+    located = [dict(item.arguments) for item in subjects if "query" not in item.arguments]
     with QueryGroup(group_id=group_id) as group:
-        watched = watched_of(checkpoints, checkpoint_conn_id)
-        look_back(watched)
-        if check:
+        look_back([{**item.arguments, "bookmark_variable": variable_of(item.name)} for item in subjects])
+        if names:
+            CheckpointQueriesOperator(task_id="thresholds", query=names, **places)
+        if located:
             CheckpointCheckOperator.partial(task_id="check", map_index_template="{{ task.checkpoint }}").expand_kwargs(
-                [{key: each[key] for key in ("checkpoint", "checkpoint_conn_id")} for each in watched]
+                located
             )
     return group
 
@@ -51,6 +58,7 @@ def watch_dag(dag_id: str = "checkpoint_continuity", *, checkpoints: Sequence[st
     """
     own = {
         "checkpoints": params.places(checkpoints, "Checkpoints, relative to the connection's base or any fsspec URL"),
+        "queries": params.QUERIES,
         "checkpoint_conn_id": params.CONN_ID,
     }
     plain = {"schedule": "*/10 * * * *", "render_template_as_native_obj": False}
@@ -62,22 +70,23 @@ def watch_dag(dag_id: str = "checkpoint_continuity", *, checkpoints: Sequence[st
 def look_back(watched: Any) -> Any:
     """The task, mapped over queries, that compares."""
     return CheckpointContinuityOperator.partial(
-        task_id="look_back", map_index_template="{{ task.checkpoint }}"
+        task_id="look_back", map_index_template="{{ task.query or task.checkpoint }}"
     ).expand_kwargs(watched)
 
 
-def watched_of(checkpoints: Sequence[str], checkpoint_conn_id: str | None) -> list[dict[str, str | None]]:
-    """The checkpoints, and the Variable of each."""
-    return [
-        {
-            "checkpoint": location,
-            "checkpoint_conn_id": checkpoint_conn_id,
-            "bookmark_variable": f"ckpt_bookmark_{zlib.crc32(location.encode())}_of_{location.rsplit('/', 1)[-1]}",
-        }
-        for location in (checkpoint.rstrip("/") for checkpoint in checkpoints)
-    ]
+def variable_of(name: str) -> str:
+    """The Variable that keeps the progress of a query between runs."""
+    return f"ckpt_bookmark_{zlib.crc32(name.encode())}_of_{name.rsplit('/', 1)[-1]}"
 
 
 def watched_of_params(params: Any = None) -> list[dict[str, str | None]]:
-    """Those of a run."""
-    return watched_of(params["checkpoints"], params["checkpoint_conn_id"])
+    """What ``look_back`` takes of each query of a run."""
+    conn_id = params["checkpoint_conn_id"]
+    located = [checkpoint.rstrip("/") for checkpoint in params["checkpoints"]]
+    return [
+        *(
+            {"checkpoint": each, "checkpoint_conn_id": conn_id, "bookmark_variable": variable_of(each)}
+            for each in located
+        ),
+        *({"query": name, "bookmark_variable": variable_of(name)} for name in params["queries"]),
+    ]

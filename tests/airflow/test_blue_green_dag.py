@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
+import runpy
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,10 +17,7 @@ pytestmark = pytest.mark.airflow
 @pytest.fixture(scope="module")
 def answered() -> Any:
     """The task between the approval and the switch, as it is called by Airflow."""
-    spec = importlib.util.spec_from_file_location("blue_green_deploy", ROOT / "dags" / "blue_green_deploy.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    task = module.dag.get_task("answered")
+    task = runpy.run_path(str(ROOT / "dags" / "blue_green_deploy.py"))["dag"].get_task("answered")
     assert task.upstream_task_ids == {"approve"} and task.downstream_task_ids == {"stop_old"}
     return lambda given: task.python_callable(ti=SimpleNamespace(xcom_pull=lambda task_ids: given))
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
+import runpy
 from types import SimpleNamespace
 from typing import Any
 
@@ -31,11 +31,8 @@ class Ti:
 
 def rendered(dag_id: str, task_id: str, map_index: int, left: dict[tuple[str, str], Any]) -> Any:
     """The task that Airflow makes of a mapped one, with its templates rendered."""
-    spec = importlib.util.spec_from_file_location("fleet_rollback", ROOT / "dags/checkpoint_fleet_rollback.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    dag = {dag.dag_id: dag for dag in (module.rollback_dag, module.undo_dag)}[dag_id]
+    module = runpy.run_path(str(ROOT / "dags/checkpoint_fleet_rollback.py"))
+    dag = {dag.dag_id: dag for dag in (module["rollback_dag"], module["undo_dag"])}[dag_id]
     mapped = dag.task_dict[task_id]
     context = {
         "dag": dag,

@@ -8,7 +8,6 @@ from types import SimpleNamespace
 import pytest
 from airflow.providers.common.compat.sdk import AirflowFailException
 from airflow.sdk.exceptions import AirflowRescheduleException
-from jinja2.nativetypes import NativeEnvironment
 
 from tests.airflow.conftest import ROOT
 
@@ -67,22 +66,3 @@ def test_a_deploy_that_was_not_proven_goes_on_to_the_rollback(dag, state):
 def test_a_good_deploy_is_not_rolled_back_when_its_application_fails_later(dag):
     with pytest.raises(AirflowFailException, match="no rollback is planned"):
         went_wrong(dag, continuity="success")
-
-
-@pytest.mark.parametrize(
-    ("sink", "said", "trims"),
-    [
-        ("file:s3://lake/orders", None, True),
-        ("Parquet:s3://lake/orders", None, True),
-        ("file:s3://lake/orders", False, False),
-        ("delta:s3://lake/orders", None, False),
-        ("kafka", None, False),
-        (None, None, False),
-        (None, True, True),
-    ],
-)
-def test_the_log_of_a_file_sink_goes_back_unless_it_is_said_not_to(dag, sink, said, trims):
-    template = dag.get_task("rollback_plan").trim_sink_log
-    found = NativeEnvironment().from_string(template).render(params={"sink": sink, "trim_sink_log": said})
-    assert found is trims
-    assert dag.params["trim_sink_log"] is None

@@ -24,7 +24,28 @@ def test_it_backs_up_prunes_and_rehearses():
         "rehearse": set(),
     }
     prune = dag.get_task(f"{group}prune")
-    assert (prune.counts[0], prune.keep_tags, prune.trigger_rule) == (2, (), "all_done")
+    assert (prune.partial_kwargs["keep_last"], prune.trigger_rule) == (2, "all_done")
+    assert prune.expand_input.value == [{"backup_root": "/backups"}]
+
+
+def test_each_query_of_the_file_has_a_root_of_its_own():
+    with DAG("mine") as dag:
+        back_up_queries(["orders", "totals"])
+    for name in ("back_up", "prune"):
+        assert dag.get_task(f"back_up_queries.{name}").expand_input.value == [{"query": "orders"}, {"query": "totals"}]
+
+
+def test_a_location_needs_a_root():
+    with DAG("mine"), pytest.raises(ValueError, match="give backup_root"):
+        back_up_queries(["orders", "/lake/totals"])
+
+
+def test_a_rehearsal_is_of_the_backup_that_was_taken_and_of_its_query():
+    assert backup.rehearsed({"backup_id": "b", "query": "orders", "batch_id": 1}) == {
+        "backup_id": "b",
+        "query": "orders",
+    }
+    assert backup.rehearsed({"backup_id": "b"}) == {"backup_id": "b"}
 
 
 def test_what_is_given_is_the_default_of_the_params():

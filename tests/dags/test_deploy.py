@@ -13,6 +13,7 @@ from airflow.sdk import DAG
 
 from airflow_provider_ckpt.dags import deploy_dag, deploy_query
 from airflow_provider_ckpt.dags.deploy import blocked
+from airflow_provider_ckpt.hooks.query_file import queries
 
 pytestmark = pytest.mark.airflow
 ORDERS, BACKUPS = "s3://lake/checkpoints/shop.orders", "s3://lake/backups"
@@ -77,16 +78,41 @@ def test_a_stop_that_is_there_already_stops_once_and_a_person_is_asked_for_the_s
     assert isinstance(dag.get_task("deploy.stop_again"), ApprovalOperator)
 
 
+def test_a_query_of_the_file_needs_its_name_alone():
+    dag = deploy_dag("orders", query_file="/lake/ckpt.yaml")
+    tasks = [task for task in dag.tasks if hasattr(task, "query_file")]
+    assert len(tasks) == 6 and {(task.query, task.query_file, task.checkpoint) for task in tasks} == {
+        ("orders", "/lake/ckpt.yaml", None)
+    }
+
+
 @pytest.mark.parametrize(
     ("sink", "said", "trims"),
     [
-        *(("file:s3://l/o", None, True), ("Parquet:/o", None, True), ("kafka", None, False), (None, None, False)),
-        *(("file:s3://l/o", False, False), (None, True, True)),
+        *(("file:/l/o", None, True), ("Parquet:/o", None, True), ("kafka", None, False), (None, None, False)),
+        *(("file:/l/o", False, False), (None, True, True), ("file:/l/o", "None", True), ("of the file", None, True)),
     ],
 )
-def test_the_log_of_a_file_sink_goes_back_unless_it_is_said_not_to(sink, said, trims):
-    dag = deploy_dag(ORDERS, backup_root=BACKUPS, sink=sink, trim_sink_log=said)
-    assert dag.get_task("rollback_plan").trim_sink_log is trims
+def test_the_log_of_a_file_sink_goes_back_unless_it_is_said_not_to(tmp_path, sink, said, trims):
+    """Also of a sink that only the query file knows."""
+    (tmp_path / "ckpt.yaml").write_text("format_version: 1\nqueries: {o: {checkpoint: /l/c, sink: file:/l/o}}\n")
+    if sink == "of the file":
+        dag = deploy_dag("o", query_file=str(tmp_path / "ckpt.yaml"), trim_sink_log=said)
+    else:
+        dag = deploy_dag("/l/c", backup_root=BACKUPS, sink=sink, trim_sink_log=said)
+    task = dag.get_task("rollback_plan")
+    task._pre_execute_hook({"task": task})
+    assert task.trim_sink_log is trims
+
+
+def test_queries_make_dags_of_a_file(tmp_path):
+    """Names with dots among them."""
+    (tmp_path / "ckpt.yaml").write_text(
+        "format_version: 1\nqueries: {shop.orders: {checkpoint: /l/o}, totals: {checkpoint: /l/t}}\n"
+    )
+    dags = [deploy_dag(query, stop=print) for query in queries(str(tmp_path / "ckpt.yaml"))]
+    assert [dag.dag_id for dag in dags] == ["deploy_shop__orders", "deploy_totals"]
+    assert dags[0].get_task("stop").op_kwargs == {"query": "shop.orders", "checkpoint": "/l/o"}
 
 
 def test_a_misspelled_argument_is_refused_as_the_file_is_parsed():

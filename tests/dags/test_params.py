@@ -11,7 +11,7 @@ pytestmark = pytest.mark.airflow
 
 def test_what_need_not_be_given_has_a_value():
     assert optional("string", "Such as x").value is None and flag("Or not").value is False
-    assert START["application"].value is None and QUERY["checkpoint_conn_id"].value is None
+    assert START["application"].value is None and QUERY["query"].value is None
 
 
 def test_a_deploy_needs_an_application():

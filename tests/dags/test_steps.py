@@ -39,13 +39,16 @@ def test_a_function_gets_the_query_and_becomes_as_many_tasks_as_are_needed():
     tasks = placed(stop, trigger_rule="all_done")
     assert [(item.task_id, item.trigger_rule) for item in tasks] == [("stop", "all_done"), ("stop_again", "all_done")]
     assert {item.python_callable(**item.op_kwargs) for item in tasks} == {(ORDERS.name, ORDERS.name)}
+    with DAG("named"):
+        task = place(stop, "stop", subject_of("orders"), "Stop it")
+    assert task.python_callable(**task.op_kwargs) == ("orders", None)
 
 
 def test_a_function_of_a_loop_gets_the_query_of_its_own_block():
     """Were it to read the variable of the loop, all of them would stop the last one."""
     with DAG("looped"):
         tasks = [place(stop, f"stop_{name}", subject_of(name), "Stop it") for name in ("a", "b")]
-    assert [item.python_callable(**item.op_kwargs) for item in tasks] == [("a", "a"), ("b", "b")]
+    assert [item.python_callable(**item.op_kwargs) for item in tasks] == [("a", None), ("b", None)]
 
 
 def test_a_decorated_function_gets_what_it_takes():

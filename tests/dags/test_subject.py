@@ -6,7 +6,8 @@ import pytest
 from airflow.providers.standard.operators.empty import EmptyOperator
 from airflow.sdk import DAG, Param
 
-from airflow_provider_ckpt.dags.subject import OF_PARAMS, QueryGroup, dag_of, subject_of
+from airflow_provider_ckpt.dags.subject import OF_PARAMS, QueryGroup, dag_of, locations_of, subject_of
+from airflow_provider_ckpt.query.query_file import Query
 
 pytestmark = pytest.mark.airflow
 
@@ -28,6 +29,33 @@ def test_a_name_becomes_an_id_that_a_group_may_have(name, key):
 def test_a_template_has_no_id():
     with pytest.raises(ValueError, match="needs a group_id"):
         _ = OF_PARAMS.key
+
+
+@pytest.mark.parametrize(
+    ("query", "given", "wanted"),
+    [
+        ("shop.orders", {"query_file": "/c.yaml"}, {"query": "shop.orders", "query_file": "/c.yaml"}),
+        ("s3://lake/orders", {"checkpoint_conn_id": "lake"}, None),
+        (None, {"checkpoint": "orders", "checkpoint_conn_id": None}, {"checkpoint": "orders"}),
+        (Query("orders", "s3://lake/orders"), {}, {"query": "orders"}),
+    ],
+)
+def test_a_query_is_a_name_a_location_or_one_of_the_file(query, given, wanted):
+    subject = subject_of(query, **given)
+    assert subject.arguments == (wanted or {"checkpoint": query, **given})
+    known = {"shop.orders": None, "None": "orders"}
+    assert subject.checkpoint == known.get(str(query), "s3://lake/orders")
+
+
+def test_a_misspelled_argument_is_refused():
+    with pytest.raises(TypeError, match="a block takes no queryfile"):
+        subject_of("orders", queryfile="/c.yaml")
+
+
+def test_names_become_locations_by_the_file_of_airflow(tmp_path, monkeypatch):
+    (tmp_path / "ckpt.yaml").write_text("format_version: 1\nqueries: {orders: {checkpoint: /lake/orders}}\n")
+    monkeypatch.setattr("airflow_provider_ckpt.hooks.query_file.configured_file", lambda: str(tmp_path / "ckpt.yaml"))
+    assert (locations_of([]), locations_of(["orders"])) == ([], ["/lake/orders"])
 
 
 @pytest.mark.parametrize("query", [None, "", 7, ["orders"]])

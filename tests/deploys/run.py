@@ -45,18 +45,22 @@ import airflow_provider_ckpt.operators.checkpoint
 import airflow_provider_ckpt.sensors.checkpoint
 """
 #: What a user fills in, and what makes the DAG quick.
-FILLED_IN = {
-    'log.info("The person who has approved says that the query of %s is stopped.", params["checkpoint"])': (
-        "import pathlib, time\n"
-        '        folder = pathlib.Path(params["checkpoint"]).parent\n'
-        '        (folder / "stop").touch()\n'
-        '        while not (folder / "stopped").exists():\n'
-        "            time.sleep(0.2)"
-    ),
-    "SHADOW_TIMEOUT = timedelta(hours=2)": "SHADOW_TIMEOUT = timedelta(minutes=10)",
-    "poke_interval=15": "poke_interval=2",
-    "max_active_runs=1": f"max_active_runs={AT_ONCE}",
-}
+DAG_FILE = f"""
+import pathlib, time
+from datetime import timedelta
+from airflow_provider_ckpt.dags import blue_green_dag
+
+
+def stop_old(checkpoint):
+    folder = pathlib.Path(checkpoint).parent
+    (folder / "stop").touch()
+    while not (folder / "stopped").exists():
+        time.sleep(0.2)
+
+
+quick = {{"shadow_timeout": timedelta(minutes=10), "poll": timedelta(seconds=2), "max_active_runs": {AT_ONCE}}}
+dag = blue_green_dag("{DAG}", stop_old=stop_old, **quick)
+"""
 
 
 class LiveQueries:
@@ -262,11 +266,7 @@ def main(names: list[str]) -> int:
     dags, home = base / "dags", base / "home"
     dags.mkdir()
     home.mkdir()
-    text = (ROOT / "dags" / f"{DAG}.py").read_text()
-    for was, becomes in FILLED_IN.items():
-        assert was in text, was
-        text = text.replace(was, becomes)
-    (dags / f"{DAG}.py").write_text(text)
+    (dags / f"{DAG}.py").write_text(DAG_FILE)
     (home / "config").mkdir()
     (home / "config" / "airflow_local_settings.py").write_text(PRELOADED)
     env = {

@@ -10,7 +10,7 @@ from airflow_provider_ckpt.errors import PlanError
 from airflow_provider_ckpt.plugin.preview_form import FIELDS, KINDS, has_goal, read_form
 
 #: Params of the DAGs that say nothing of the plan.
-OTHERS = {"checkpoint", "checkpoint_conn_id", "expected_plan", "application", "application_args", "confs"}
+OTHERS = {"query", "checkpoint", "checkpoint_conn_id", "expected_plan", "application", "application_args", "confs"}
 
 
 @pytest.mark.parametrize("kind", KINDS)

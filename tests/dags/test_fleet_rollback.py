@@ -1,0 +1,34 @@
+"""The DAGs of many queries, as they are made; tests/airflow runs them."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+from airflow.providers.common.compat.sdk import AirflowFailException
+
+from airflow_provider_ckpt.dags import fleet_rollback_dag, fleet_undo_dag
+from airflow_provider_ckpt.dags.fleet_rollback import find_rolled_back, left_by
+
+pytestmark = pytest.mark.airflow
+
+
+def test_a_rollback_and_an_undo_have_the_same_ways():
+    for dag, done in ((fleet_rollback_dag("back"), "rollback"), (fleet_undo_dag("undone"), "undo")):
+        assert [task.task_id for task in dag.topological_sort()] == [
+            *("find", "plan", "weigh", "asks", "approve", done, "summary"),
+        ]
+        assert dag.user_defined_macros == {"literal": ascii}
+
+
+def test_an_undo_is_of_the_runs_of_its_own_dag():
+    asked = []
+    ti = SimpleNamespace(xcom_pull=lambda **given: asked.append(given))
+    with pytest.raises(AirflowFailException, match="No run r of back has approved plans"):
+        find_rolled_back(ti, {"run_id": "r", "checkpoint_conn_id": None}, "back")
+    assert {item["dag_id"] for item in asked} == {"back"}
+
+
+def test_a_gate_is_named_whole():
+    with pytest.raises(AirflowFailException, match="A gate has a dag_id, a run_id and a task_id"):
+        left_by(None, {"dag_id": "deploy_orders"})
