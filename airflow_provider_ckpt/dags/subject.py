@@ -85,11 +85,19 @@ def locations_of(names: Sequence[str]) -> list[str]:
     return [file.named(name).checkpoint for name in names]
 
 
+#: A rule of a user's ``default_args``, such as ``all_done``, would start a query whose stop has failed.
+_RULE = {"trigger_rule": "all_success"}
+
+
 class QueryGroup(TaskGroup):
     """A task group with the tasks of one query: what comes after it comes after its ``last`` task alone.
 
     Its other leaves are ways that were not taken, or a start that lasts as long as the query.
     """
+
+    def __attrs_post_init__(self) -> None:
+        super().__attrs_post_init__()
+        self.default_args = {**self.default_args, **_RULE}
 
     def get_leaves(self) -> Any:
         """The task after which the next one begins."""
@@ -108,4 +116,5 @@ def dag_of(dag_id: str, params: Mapping[str, Any] | None, **dag: Any) -> DAG:
         "params": deepcopy(dict(params or {})),  # a run of `dag.test` writes its values into them
         "tags": ["ckpt"],
     }
-    return DAG(dag_id, **{**made, **dag})
+    rules = {"default_args": {**(dag.get("default_args") or {}), **_RULE}}
+    return DAG(dag_id, **{**made, **dag, **rules})
