@@ -41,17 +41,17 @@ def text_of(plan_task: str, about: str) -> str:
     return _TEXT.replace("PLAN", plan_task).replace("ABOUT", about)
 
 
-def preview_of(kind: str, goal: Iterable[str], plan_task: str) -> str:
+def preview_of(kind: str, goal: Iterable[str]) -> str:
     """The link to the preview of the plan of the params, relative to Airflow's own URL, which may have a path.
 
     Args:
         kind: As the page of the checkpoint names the change.
         goal: The params that say which plan it is.
-        plan_task: The task that has made it, which knows the checkpoint of a query that was named.
     """
-    place = f"(params.checkpoint or ti.xcom_pull(task_ids='{plan_task}', key='plan')['location'])"
     return f"""
-[Show every step](plugin/checkpoints?kind={kind}&at={{{{ {place} | urlencode }}}}
+[Show every step](plugin/checkpoints?kind={kind}
+{{%- if params.query %}}&query={{{{ params.query | urlencode }}}}
+{{%- else %}}&at={{{{ params.checkpoint | urlencode }}}}{{% endif %}}
 {{%- for name in {list(goal)!r} if params[name] is integer or params[name] -%}}
 &{{{{ name }}}}={{{{ (params[name] if params[name] is string else params[name] | tojson) | urlencode }}}}
 {{%- endfor %}})

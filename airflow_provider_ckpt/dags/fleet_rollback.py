@@ -17,6 +17,7 @@ from airflow_provider_ckpt.dags.approval import approved_at, approved_by
 from airflow_provider_ckpt.dags.steps import APPROVAL_TIMEOUT
 from airflow_provider_ckpt.dags.subject import dag_of
 from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook, airflow_errors
+from airflow_provider_ckpt.hooks.query_file import configured_file, read_file
 from airflow_provider_ckpt.operators.changes.rollback import CheckpointRollbackOperator
 from airflow_provider_ckpt.operators.changes.undo import CheckpointUndoOperator
 
@@ -37,8 +38,9 @@ PARAMS = {
         [],
         type="array",
         items={"type": ["string", "object"]},
-        description="Which queries go back; all that have a bookmark when empty. Each a location, or an object with "
-        "checkpoint and what is said of it: sink, sources, trigger, trim_sink_log, backup_root, to_before_deploy",
+        description="Which queries go back; all that have a bookmark when empty. Each a location, a name in the query "
+        "file, or an object with checkpoint and what is said of it: sink, sources, trigger, trim_sink_log, backup_root "
+        "and to_before_deploy",
     ),
     "backup_root": Param(None, type=["null", "string"], description="Where batches that were purged may be"),
     "skip_refused": own.flag("Leave alone what is refused, and roll back the others"),
@@ -62,12 +64,23 @@ def find_bookmarked(ti: Any, params: Any) -> list[dict[str, Any]]:
     kept = [item for gate in params["gates"] for item in left_by(ti, gate)]
     if params["bookmarks"]:
         kept += api.read_bookmarks(hook.store(params["bookmarks"]))
-    matched = api.match_queries(kept, params["queries"], hook.store)
+    matched = api.match_queries(kept, [located(item) for item in params["queries"]], hook.store)
     if not matched.queries and not matched.refused:
         raise AirflowFailException("There are no queries: set the params bookmarks, gates or queries.")
     keep_rest(ti, matched)
     given = {"backup_root": params["backup_root"], "trim_sink_log": False}
     return [{**given, **query, "checkpoint": hook.url(query["checkpoint"])} for query in matched.queries]
+
+
+def located(query: Any) -> Any:
+    """A query with its checkpoint, where a name of Airflow's query file is given for that."""
+    said = dict(query) if isinstance(query, dict) else {"checkpoint": query}
+    name = said.get("checkpoint")
+    if isinstance(name, str) and "/" not in name and configured_file() and name in read_file().queries:
+        declared = read_file().queries[name]
+        sink = declared.deploy.sink
+        said = {**({"sink": sink.text} if sink else {}), **said, "checkpoint": declared.checkpoint}
+    return said
 
 
 def left_by(ti: Any, gate: dict[str, str]) -> list[api.KeptBookmark]:

@@ -96,7 +96,7 @@ def rollback_dag(dag_id: str = "checkpoint_rollback", **dag: Any) -> DAG:
         )
         asked = ask_and_carry_out(
             *(CheckpointRollbackOperator, "rollback", OF_PARAMS, plan, _QUESTION, _about(OF_PARAMS.name)),
-            preview=preview_of("rollback", GOAL, plan.task_id),
+            preview=preview_of("rollback", GOAL),
         )
         start_of_params(asked.done, plan)
     return made

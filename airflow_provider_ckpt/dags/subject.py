@@ -97,7 +97,7 @@ class QueryGroup(TaskGroup):
 
     def __attrs_post_init__(self) -> None:
         super().__attrs_post_init__()
-        self.default_args = {**self.default_args, **_RULE}
+        self.default_args: dict[str, Any] = {**self.default_args, **_RULE}
 
     def get_leaves(self) -> Any:
         """The task after which the next one begins."""

@@ -5,27 +5,17 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-import airflow
 import pytest
-from packaging.version import Version
 
 from airflow_provider_ckpt.change.record.journal import history
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.storage.store import Store
-from tests.airflow.conftest import HERE, ROOT
+from tests.airflow.conftest import HERE
+from tests.airflow.dag_runs import ASKING, Run, airflow_on_postgres
 from tests.airflow_stack import AirflowStack
-from tests.postgres import cluster
 
 pytestmark = [pytest.mark.airflow, pytest.mark.exhaustive]
-
-#: The state of a task that has asked a question; before Airflow 3.3 it waits for the answer in the triggerer.
-ASKING = "awaiting_input" if Version(airflow.__version__) >= Version("3.3") else "deferred"
-PRELOADED = """
-import airflow.providers.standard.operators.hitl
-import airflow_provider_ckpt.dags.deploy
-"""
 
 
 class Deploys:
@@ -35,7 +25,7 @@ class Deploys:
         self.stack, self.place = stack, place
 
     def run(self, dag_id: str) -> Run:
-        return Run(self, dag_id, self.stack.trigger(dag_id))
+        return Run(self.stack, dag_id)
 
     def newest(self, name: str) -> int | None:
         return observe(Store.open(str(self.place / name))).latest_committed
@@ -46,56 +36,14 @@ class Deploys:
         return [line.split()[0] for line in lines if line.split()[1] == name]
 
 
-class Run:
-    """A run of a DAG."""
-
-    def __init__(self, deploys: Deploys, dag_id: str, run_id: str) -> None:
-        self.stack, self.dag_id, self.run_id = deploys.stack, dag_id, run_id
-
-    def answer(self, task_id: str, option: str) -> str:
-        """Wait to be asked, and answer; what was shown."""
-        self.stack.wait_for_task(self.dag_id, self.run_id, task_id, ASKING)
-        log = self.stack.logs / "scheduler.log"
-
-        def has_paused() -> bool:
-            lines = log.read_text(errors="replace").splitlines()
-            told = (f"task_id={task_id}, run_id={self.run_id},", f"dag_id={self.dag_id}", f"state={ASKING}")
-            return any(all(part in line for part in told) for line in lines)
-
-        self.stack.wait_for("the pause of the task", has_paused)
-        path = f"/api/v2/dags/{self.dag_id}/dagRuns/{self.run_id}/taskInstances/{task_id}/-1/hitlDetails"
-        shown = self.stack.request("GET", path)
-        self.stack.request("PATCH", path, {"chosen_options": [option], "params_input": {}})
-        return f"{shown['subject']}\n{shown['body']}"
-
-    def states(self) -> dict[str, str | None]:
-        """The states of its tasks when it has ended."""
-        path = f"/dags/{self.dag_id}/dagRuns/{self.run_id}"
-        self.stack.wait_for("the end", lambda: self.stack.get(path)["state"] in ("success", "failed"))
-        found: list[dict[str, Any]] = self.stack.get(f"{path}/taskInstances")["task_instances"]
-        return {item["task_id"]: item["state"] for item in found}
-
-
 @pytest.fixture(scope="module")
 def deploys(goldens, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deploys]:
     place, home = (tmp_path_factory.mktemp(name) for name in ("lake", "home"))
     for name in ("good", "bad.1", "asked", "back"):
         shutil.copytree(goldens["4.3.0/rate-micro-batch"] / "checkpoint", place / name)
     shutil.copytree(goldens["4.3.0/agg-hdfs"] / "checkpoint", place / "closed")
-    (home / "config").mkdir()
-    (home / "config" / "airflow_local_settings.py").write_text(PRELOADED)
-    env = {
-        "AIRFLOW__CORE__PARALLELISM": "4",
-        "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "3600",
-        "DEPLOYS_HOME": str(place),
-        "PYTHONPATH": str(ROOT),
-    }
-    with cluster() as database:
-        stack = AirflowStack(home, HERE / "deploy_dags", env, database=database)
-        try:
-            yield Deploys(stack.start(), place)
-        finally:
-            stack.stop()
+    with airflow_on_postgres(home, HERE / "deploy_dags", {"DEPLOYS_HOME": str(place)}) as stack:
+        yield Deploys(stack, place)
 
 
 WAY_BACK = ("went_wrong", "stop_again", "rollback_plan", "ask", "approve", "rollback", "start_previous")

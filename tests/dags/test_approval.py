@@ -46,12 +46,10 @@ def test_a_person_reads_the_effect_the_notes_and_the_warnings():
 
 
 def test_the_link_has_the_params_that_are_given():
-    text = Environment(autoescape=False).from_string(preview_of("rollback", ["to_batch", "sink", "sources"], "plan"))
+    text = Environment(autoescape=False).from_string(preview_of("rollback", ["to_batch", "sink", "sources"]))
     params = {"checkpoint": "/a b", "to_batch": 0, "sink": None, "sources": {"0": "kafka"}}
-    named = text.render(
-        params={**params, "checkpoint": None}, ti=SimpleNamespace(xcom_pull=lambda **_: {"location": "/c"})
-    )
-    assert "&at=/c&to_batch=0" in named
+    named = text.render(params={**params, "query": "shop.orders", "checkpoint": None})
+    assert "?kind=rollback&query=shop.orders&to_batch=0" in named
     link = text.render(params=params).strip()
     assert link.endswith("?kind=rollback&at=/a%20b&to_batch=0&sources=%7B%220%22%3A%20%22kafka%22%7D)")
 

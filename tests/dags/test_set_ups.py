@@ -115,9 +115,7 @@ def test_a_query_that_pyspark_starts_gives_the_gate_its_confs():
 
 def test_lambdas_of_a_loop_are_told_which_query_it_is():
     stopped = []
-    made = []
-    for name in ("orders", "totals"):
-        made.append(deploy_dag(name, stop=lambda query: stopped.append(query), start=print))
+    made = [deploy_dag(name, stop=lambda query: stopped.append(query), start=print) for name in ("orders", "totals")]
     for item in made:
         stop = item.get_task("stop")
         stop.python_callable(**stop.determine_kwargs(stop.op_kwargs))
