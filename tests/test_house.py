@@ -244,7 +244,6 @@ TESTED_ELSEWHERE = {
     "restart": "gate sinks steps",
     "sensors": "checkpoint",
     "sinks": "effects memory",
-    "sources": "offer",
     "sources/delta": "end",
     "sources/iceberg": "end",
     "storage": "async_store drivers local stored_object testing",

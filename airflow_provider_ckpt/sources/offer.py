@@ -28,7 +28,13 @@ def hint_of(checkpoint: Store | None, source_ids: Iterable[str] | None = None, *
     if not offers:
         return f"Declare where each source reads from, {_EXAMPLE}."
     declarations = " ".join(f"{option}{source_id}={place}" for source_id, place in offers.items())
-    return f"Declare where each source reads from. According to their logs in the checkpoint: {declarations}"
+    same = (
+        " Event Hubs keeps the same log as Kafka."
+        if any(place.startswith("kafka:") for place in offers.values())
+        else ""
+    )
+    read = "Read from their logs in the checkpoint, not declared"
+    return f"Declare where each source reads from. {read}: {declarations}{'.' if same else ''}{same}"
 
 
 def offers_of(checkpoint: Store, source_ids: Iterable[str] | None = None) -> dict[str, str]:
