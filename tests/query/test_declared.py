@@ -32,6 +32,8 @@ QUERIES = parse_query_file(FILE).queries
 ORDERS = {
     "sources": {"0": "kafka:b1:9092/orders"},
     "stored_sources": {},
+    "typed_sources": {"0": "kafka:b1:9092/orders"},
+    "asked_sources": {"0": "kafka:b1:9092/orders"},
     "source": "0=kafka:b1:9092/orders",
     "sinks": ("file:s3://lake/orders",),
     "source_options": {"0.maxOffsetsPerTrigger": "10"},
@@ -77,3 +79,11 @@ def test_a_client_has_one_configuration_so_of_two_clusters_there_is_none():
 def test_a_deploy_file_says_the_same():
     assert declare(DeploySpec(), deploy_document(QUERIES["orders"])) == QUERIES["orders"].deploy
     assert deploy_document(QUERIES["bare"]) == {}
+
+
+def test_sources_are_left_out_where_nobody_can_ask_them():
+    """Of a file as a scan writes it: a source of no known type, and types without a place."""
+    text = 'format_version: 1\nqueries: {q: {checkpoint: /q, sources: [null, file, rate, "delta:/t"]}}'
+    query = parse_query_file(text).queries["q"]
+    assert DECLARED["asked_sources"].of(query) == {"2": "rate", "3": "delta:/t"}
+    assert DECLARED["typed_sources"].of(query) == {"1": "file", "2": "rate", "3": "delta:/t"}
