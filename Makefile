@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help postgres docs compose compose-needs compose-says browser-says demo unit unit-1 unit-2 one near test lint fmt exhaustive interleavings tears fences walk browser deploys oracle goldens pipelines sinks source-changes thirty symptoms matrix sparks ends bench java wheels zipapp light provider clean docs-run
+.PHONY: help postgres docs compose compose-needs compose-says browser-says demo unit unit-1 unit-2 one near test lint fmt exhaustive interleavings tears fences walk browser deploys oracle goldens pipelines sinks source-changes thirty symptoms matrix failures sparks ends bench java wheels zipapp light provider clean docs-run
 
 help: ## This list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -117,6 +117,9 @@ thirty: $(READY) java .kafka/.ready .kafka-connector/.ready .venv-lakes/.ready .
 
 matrix: $(READY) ## What explain says of failures of users, of symptoms and of public reports, in each form in which they are pasted
 	$(BIN)/python -m tests.explain.matrix
+
+failures: $(READY) java postgres ## Failed tasks of real Spark in a real Airflow: what ExplainNotifier says of each, and whether it is right (10 to 20 minutes)
+	$(BIN)/python -W ignore -m tests.notifications.failing.run $(CASES)
 
 source-changes: $(READY) java .kafka/.ready .kafka-connector/.ready .venv-spark-3.5.9/.ready ## Random changes of the sources of queries in real Spark 4.3 and 3.5, each step started (60 minutes; SEED=N repeats)
 	$(BIN)/python -m tests.changes.sources.run --pairs 200 $(if $(SEED),--seed $(SEED))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from airflow_provider_ckpt.explain.explanation import Explained, Explanation, Unknown
 from airflow_provider_ckpt.explain.message_facts import fill
@@ -34,7 +34,7 @@ class Alert:
     Args:
         headline: One line: what failed.
         text: All of it, the headline first.
-        is_known: True if the text or the checkpoint shows the cause.
+        is_known: True if the text or the checkpoint proves the cause.
     """
 
     headline: str
@@ -61,7 +61,10 @@ def alert_of(
         link: Address of the page of the checkpoint; None without one.
         most: Characters that the text has at most.
     """
-    first = next(iter(explained.explanations), None)
+    # Spark goes on after a warning: a task that has failed has not failed because of one
+    found = tuple(item for item in explained.explanations if not item.met.is_warning)
+    explained = replace(explained, explanations=found)
+    first = next(iter(found), None)
     own = _thrown_by_the_query(explained)
     if first is not None and own is not None and own.met.last_line > first.met.last_line and not _is_confirmed(first):
         first = None  # what the query's own code threw came last, and stopped it
@@ -72,7 +75,7 @@ def alert_of(
     ends = [*_ends(explained, first, link), *notes]
     lines = [*([] if first is None else _of_cause(explained, first)), *_of_unknown(explained, first, own)]
     text = _within(most, headline, [_clean(line) for line in lines], [_clean(line) for line in ends])
-    return Alert(headline, text, first is not None and first.cause is not None and first.is_shown)
+    return Alert(headline, text, first is not None and first.certainty == "proven")
 
 
 def _is_confirmed(item: Explanation) -> bool:
@@ -100,7 +103,7 @@ def _name(item: Explanation) -> str:
         return item.match.page.title
     if item.match.condition is not None:
         return item.match.condition
-    return item.match.entry.title if item.match.entry is not None else "a failure that ckpt knows"
+    return item.page or "a failure that ckpt knows"
 
 
 def _of_cause(explained: Explained, first: Explanation) -> Iterator[str]:
@@ -112,7 +115,7 @@ def _of_cause(explained: Explained, first: Explanation) -> Iterator[str]:
         if item.doubt is not None:
             yield _paragraph(f"Not proven: {item.doubt}")
         else:
-            word = "Cause" if len(causes) == 1 else "Possible cause"
+            word = "Possible cause" if item.certainty == "possible" else "Cause"
             yield _paragraph(f"{word}: {item.cause_text}")
         if item.evidence is not None:
             yield _paragraph(f"Evidence: {item.evidence.sentence}")

@@ -198,12 +198,13 @@ class _Reading:
         if known is not None:
             known.match = known.match.merged(match)
         elif len(alike) < MOST_OF_ONE:
-            met = Met(failure.line, failure.line)
+            met = Met(failure.line, failure.line, is_warning=failure.level == "WARN")
             alike.append(_Seen(match, met, likely and bool(match.causes), failure.level == "WARN"))
             return
         else:
             known = alike[-1]
-        known.met = Met(known.met.line, failure.line, known.met.times + 1)
+        warns = known.met.is_warning and failure.level == "WARN"
+        known.met = Met(known.met.line, failure.line, known.met.times + 1, warns)
 
     def _count(self, number: int, line: str) -> None:
         """Count a line that is an exception of which nothing is known."""

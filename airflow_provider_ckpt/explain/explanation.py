@@ -107,11 +107,13 @@ class Met:
         line: Number of the first line, from 1.
         last_line: Last line of its last occurrence.
         times: Number of its occurrences.
+        is_warning: True if each occurrence is a record of level WARN: Spark goes on after it.
     """
 
     line: int
     last_line: int
     times: int = 1
+    is_warning: bool = False
 
 
 @dataclass(frozen=True, slots=True)

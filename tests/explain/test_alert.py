@@ -74,6 +74,32 @@ def test_the_last_failure_counts():
     assert alert_of(explain([*own, *spark]), SUBJECT).is_known
 
 
+WARNS = (
+    "26/11/27 10:00:00 WARN OffsetSeqMetadata: Updating the value of conf 'spark.sql.shuffle.partitions' in current "
+    "session from '200' to '2'."
+)
+
+
+def test_a_warning_is_no_cause_of_a_failure():
+    """Spark goes on after it; what the query's own code threw is not known, with it and without."""
+    assert explain([WARNS]).explanations[0].met.is_warning
+    own = ["Traceback (most recent call last):", '  File "/opt/jobs/orders.py", line 7, in parse', "ValueError: x"]
+    for lines in ([WARNS], [WARNS, *own]):
+        alert = alert_of(explain(lines), SUBJECT)
+        assert not alert.is_known and alert.headline.endswith("ckpt does not know why, and does not guess")
+        assert "shuffle.partitions" not in alert.text
+    assert alert_of(explain([WARNS, *traced("state-delta-missing")]), SUBJECT).is_known
+
+
+def test_several_causes_are_possible_until_one_is_shown(gap):
+    checkpoint, newest = gap
+    explained = explain([f"java.lang.IllegalStateException: batch {newest - 1} doesn't exist"])
+    alert = alert_of(explained, SUBJECT)
+    assert not alert.is_known and alert.text.count("Possible cause: ") == 2
+    shown = alert_of(ask_checkpoint(explained, Store.open(str(checkpoint))), SUBJECT)
+    assert shown.is_known and "\nCause: " in shown.text and "Possible cause" not in shown.text
+
+
 def test_a_shared_word_is_possible_at_most():
     alert = alert_of(explain(['java.lang.NumberFormatException: For input string: "N/A"']), SUBJECT)
     assert not alert.is_known and " failed: possibly " in alert.headline
