@@ -106,20 +106,61 @@ class _Python:
         self._modules: set[str] = set()
         self._functions: dict[str, str] = {}
         self._texts: dict[str, str] = {}
+        self._lists: dict[str, list[str]] = {}
 
     def read(self, tree: ast.Module) -> None:
         """Read all statements of the module; those that are not at its top may run or not."""
         self._imports(tree)
-        for statement in tree.body:
-            if isinstance(statement, ast.Assign) and isinstance(value := _constant(statement.value), str):
-                self._texts.update({target.id: value for target in statement.targets if isinstance(target, ast.Name)})
+        self._top(tree.body)
+
+    def _top(self, statements: Iterable[ast.stmt]) -> None:
+        """Statements that run once each."""
+        for statement in statements:
+            if isinstance(statement, ast.Assign):
+                names = [target.id for target in statement.targets if isinstance(target, ast.Name)]
+                value, texts = self._value(statement.value), self._each(statement.value)
+                self._forget(statement)
+                self._texts.update({name: value for name in names if isinstance(value, str)})
+                self._lists.update({name: texts for name in names if texts})
             if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
                 self._decorated(statement)
                 self._inside(statement.body)
             elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
                 self._called(statement.value)
-            else:
+            elif isinstance(statement, ast.For) and isinstance(statement.target, ast.Name) and _is_plain(statement):
+                self._for_each(statement, statement.target.id)
+            elif isinstance(statement, ast.Assign):
                 self._inside([statement])
+            else:
+                self._forget(statement)
+                self._inside([statement])
+
+    def _forget(self, statement: ast.stmt) -> None:
+        """Names that a statement gives a value are not known by their earlier one any more."""
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                self._texts.pop(node.id, None)
+                self._lists.pop(node.id, None)
+
+    def _for_each(self, loop: ast.For, name: str) -> None:
+        """A loop over texts that are written out defines what is in it once for each of them."""
+        texts = self._each(loop.iter)
+        if not texts:
+            self._forget(loop)
+            self._inside([loop])
+        for text in texts:
+            self._texts[name] = text
+            self._top(loop.body)
+        self._texts.pop(name, None)
+
+    def _each(self, node: ast.expr) -> list[str]:
+        """The texts of a list that is written out; empty for all else."""
+        if isinstance(node, ast.Name):
+            return self._lists.get(node.id, [])
+        if not isinstance(node, ast.List | ast.Tuple):
+            return []
+        texts = [value for item in node.elts if isinstance(value := self._value(item), str)]
+        return texts if len(texts) == len(node.elts) else []
 
     def _imports(self, tree: ast.Module) -> None:
         for node in ast.walk(tree):
@@ -246,6 +287,11 @@ class _Python:
 
 
 _COMPUTED = object()
+
+
+def _is_plain(loop: ast.For) -> bool:
+    """True if a loop runs its whole body for each value."""
+    return not loop.orelse and not any(isinstance(node, ast.Break | ast.Continue) for node in ast.walk(loop))
 
 
 def _constant(node: ast.expr) -> object:

@@ -60,6 +60,26 @@ def test_what_a_file_defines():
     ]
 
 
+def test_a_loop_over_texts_that_are_written_out_is_read():
+    text = """
+REGIONS = ["eu", "us"]
+for region in REGIONS:
+    dp.create_streaming_table(f"orders_{region}")
+    for kind in ("a", "b"):
+        @dp.append_flow(target=f"orders_{region}", name=f"{kind}_{region}")
+        def flow(region=region):
+            return spark.readStream.table(region)
+"""
+    found = definitions(text)
+    assert [(flow.name, flow.target, flow.reads) for flow in found.flows] == [
+        ("a_eu", ("orders_eu",), (("eu",),)),
+        ("b_eu", ("orders_eu",), (("eu",),)),
+        ("a_us", ("orders_us",), (("us",),)),
+        ("b_us", ("orders_us",), (("us",),)),
+    ]
+    assert (len(found.targets), found.not_read) == (2, [])
+
+
 @pytest.mark.parametrize(
     "head",
     [
@@ -79,6 +99,19 @@ def test_the_module_by_each_of_its_names(head):
     ("text", "says"),
     [
         ("for t in ts:\n    @dp.table(name=t)\n    def f(): ...", "flows.py line 3: table is in a block"),
+        (
+            "for t in ['a', b]:\n    dp.create_streaming_table(t)",
+            "flows.py line 3: create_streaming_table is in a block",
+        ),
+        (
+            "for t in ['a']:\n    dp.create_streaming_table(t)\n    break",
+            "flows.py line 3: create_streaming_table is in",
+        ),
+        ("t = 'a'\nt = t.lower()\ndp.create_streaming_table(t)", "flows.py line 4: create_streaming_table has a value"),
+        (
+            "t = 'a'\nif prod:\n    t = 'b'\ndp.create_streaming_table(t)",
+            "flows.py line 5: create_streaming_table has a",
+        ),
         ("if prod:\n    dp.create_streaming_table('a')", "flows.py line 3: create_streaming_table is in a block"),
         (
             "def make(t):\n    @dp.append_flow(target=t)\n    def f(): ...\n",
