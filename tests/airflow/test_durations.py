@@ -51,13 +51,14 @@ READ: dict[tuple[str, str], Callable[[Any], Any]] = {
         / 1000
     ),
     ("CheckpointLagSensor", "max_age"): lambda given: _seconds_of(
-        CheckpointLagSensor(task_id="t", checkpoint="c", sources={}, max_age=given)._spelled()["max_age"]
+        CheckpointLagSensor(task_id="t", checkpoint="c", sources={"0": "rate"}, max_age=given)._spelled()["max_age"]
     ),
     ("CheckpointDataLossSensor", "will_lose_data_within"): lambda given: _seconds_of(
-        CheckpointDataLossSensor(task_id="t", checkpoint="c", sources={}, will_lose_data_within=given)._spelled()[
-            "will_lose_data_within"
-        ]
+        CheckpointDataLossSensor(
+            task_id="t", checkpoint="c", sources={"0": "rate"}, will_lose_data_within=given
+        )._spelled()["will_lose_data_within"]
     ),
+    ("CheckpointQueriesOperator", "read_timeout"): lambda given: duration_ms_of("read_timeout", given) / 1000,
     ("CheckpointGateOperator", "will_lose_data_within"): lambda given: (
         CheckpointGateOperator(task_id="t", checkpoint="c", will_lose_data_within=given)._within_ms() / 1000
     ),
