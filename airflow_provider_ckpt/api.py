@@ -59,6 +59,7 @@ from airflow_provider_ckpt.codec.typed_offset import Order, TypedOffset
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.explain.explain import explain, explain_condition, explain_rules
 from airflow_provider_ckpt.explain.explanation import Evidence, Explained, Explanation, Met, Unknown
+from airflow_provider_ckpt.fleet import DEPTH
 from airflow_provider_ckpt.fleet.approval import (
     JointPlan,
     PlannedQuery,
@@ -69,7 +70,7 @@ from airflow_provider_ckpt.fleet.approval import (
 )
 from airflow_provider_ckpt.fleet.bookmarks import KeptBookmark, Refusal
 from airflow_provider_ckpt.fleet.changes import Known, parse_known
-from airflow_provider_ckpt.fleet.find import DEPTH, Found, find_checkpoints
+from airflow_provider_ckpt.fleet.find import Found, find_checkpoints
 from airflow_provider_ckpt.fleet.find_undoable import find_undoable
 from airflow_provider_ckpt.fleet.judge import judge_checkpoints
 from airflow_provider_ckpt.fleet.read_bookmarks import match_queries, read_bookmarks

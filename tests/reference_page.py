@@ -16,7 +16,7 @@ from airflow_provider_ckpt import errors
 from airflow_provider_ckpt.change.option import WAIT_S
 from airflow_provider_ckpt.cli import cli
 from airflow_provider_ckpt.explain.alert import MOST_CHARS
-from airflow_provider_ckpt.fleet.find import DEPTH, THREADS
+from airflow_provider_ckpt.fleet import DEPTH, THREADS
 from tests.option_names import names_of
 from tests.package import PACKAGE
 

@@ -31,7 +31,8 @@ from airflow_provider_ckpt.cli.query_names import deploys_of_file, queries_of_fi
 from airflow_provider_ckpt.cli.render import INTERRUPTED, print_error, say
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.errors import CheckpointNotFoundError, GateFailedError
-from airflow_provider_ckpt.fleet.find import DEPTH, THREADS, find_checkpoints
+from airflow_provider_ckpt.fleet import DEPTH, THREADS
+from airflow_provider_ckpt.fleet.find import find_checkpoints
 from airflow_provider_ckpt.fleet.find_twins import find_twins
 from airflow_provider_ckpt.fleet.index import left_out_text
 from airflow_provider_ckpt.fleet.judge import judge_checkpoints

@@ -26,7 +26,8 @@ from airflow_provider_ckpt.cli.render import print_json, say
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.documents.graphs import EdgeFields, InitDocument, InitQueryFields, KnownFields
 from airflow_provider_ckpt.errors import CheckpointError, CheckpointNotFoundError, ObjectExistsError
-from airflow_provider_ckpt.fleet.find import DEPTH, THREADS, NoCheckpoints
+from airflow_provider_ckpt.fleet import DEPTH, THREADS
+from airflow_provider_ckpt.fleet.find import NoCheckpoints
 from airflow_provider_ckpt.fleet.pipeline import SeenPipeline
 from airflow_provider_ckpt.fleet.read_pipeline import see
 from airflow_provider_ckpt.graph.draft import draft, names_in

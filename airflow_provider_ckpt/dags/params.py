@@ -6,7 +6,7 @@ from typing import Any
 
 from airflow.sdk import Param
 
-from airflow_provider_ckpt.fleet.find import DEPTH
+from airflow_provider_ckpt.fleet import DEPTH
 
 TEXT, NUMBER, MAPPING = ["null", "string"], ["null", "integer"], ["null", "object"]
 

@@ -18,6 +18,8 @@ from airflow_provider_ckpt.checkpoint.listing import DirectoryListing, list_chec
 from airflow_provider_ckpt.checkpoint.own_files import DATA, DROPPED, INTENT, MANIFEST, PLAN, UNDO_DIRECTORY
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.errors import CheckpointError, CheckpointNotFoundError
+from airflow_provider_ckpt.fleet import DEPTH as DEPTH
+from airflow_provider_ckpt.fleet import THREADS as THREADS
 from airflow_provider_ckpt.fleet.row import FleetRow
 from airflow_provider_ckpt.storage.concurrency import in_order
 from airflow_provider_ckpt.storage.store import Store
@@ -91,10 +93,6 @@ class NoCheckpoints:
         )
         return f"{' and '.join(told)} {verb}.{lost}"
 
-
-#: How many levels below a root a checkpoint is searched for.
-DEPTH = 5
-THREADS = 8
 
 #: Directories of Spark, of table formats and of this package that hold no checkpoints and may be vast.
 NOT_ENTERED = frozenset(

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from airflow_provider_ckpt.change.record.journal import history
 from airflow_provider_ckpt.errors import CheckpointError
+from airflow_provider_ckpt.fleet import THREADS
 from airflow_provider_ckpt.fleet.bookmarks import Matched, Refusal, sentence_of
-from airflow_provider_ckpt.fleet.find import THREADS
 from airflow_provider_ckpt.storage.concurrency import in_parallel
 from airflow_provider_ckpt.storage.store import Store
 

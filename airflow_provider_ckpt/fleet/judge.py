@@ -17,7 +17,8 @@ from airflow_provider_ckpt.checks.findings import Finding, worst_first
 from airflow_provider_ckpt.checks.inspect import examine
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.errors import CheckpointError
-from airflow_provider_ckpt.fleet.find import THREADS, Found, patiently
+from airflow_provider_ckpt.fleet import THREADS
+from airflow_provider_ckpt.fleet.find import Found, patiently
 from airflow_provider_ckpt.fleet.read_positions import FleetPosition, FleetPositions
 from airflow_provider_ckpt.fleet.row import FleetRow, batch_rate
 from airflow_provider_ckpt.query.deploy import DeploySpec

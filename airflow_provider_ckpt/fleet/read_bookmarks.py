@@ -6,8 +6,8 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 from airflow_provider_ckpt.errors import CheckpointError, CheckpointNotFoundError
+from airflow_provider_ckpt.fleet import THREADS
 from airflow_provider_ckpt.fleet.bookmarks import KeptBookmark, Matched, match_bookmarks, sentence_of
-from airflow_provider_ckpt.fleet.find import THREADS
 from airflow_provider_ckpt.storage.concurrency import in_parallel
 from airflow_provider_ckpt.storage.drivers import service
 from airflow_provider_ckpt.storage.store import Store

@@ -12,7 +12,7 @@ from airflow_provider_ckpt.backup.read_by_query import QueryBackups
 from airflow_provider_ckpt.checkpoint.listing import list_checkpoint
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.errors import CheckpointError, ObjectExistsError, StoreError
-from airflow_provider_ckpt.fleet.find import THREADS
+from airflow_provider_ckpt.fleet import THREADS
 from airflow_provider_ckpt.fleet.index import (
     MOST_INDEX_BYTES,
     MOST_LOCATION,

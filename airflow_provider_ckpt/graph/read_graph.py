@@ -7,7 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from airflow_provider_ckpt.errors import CheckpointError
-from airflow_provider_ckpt.fleet.find import DEPTH, THREADS, Found, NoCheckpoints, find_checkpoints
+from airflow_provider_ckpt.fleet import DEPTH, THREADS
+from airflow_provider_ckpt.fleet.find import Found, NoCheckpoints, find_checkpoints
 from airflow_provider_ckpt.fleet.row import FleetRow
 from airflow_provider_ckpt.graph.find_places import find_places
 from airflow_provider_ckpt.graph.graph import Graph, graph_of, positions_of

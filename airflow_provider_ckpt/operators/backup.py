@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_ckpt.backup.find_taken import find_taken
-from airflow_provider_ckpt.backup.take import take_backup
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.hooks.checkpoint import require_flags
-from airflow_provider_ckpt.lineage.datasets import Named, backup
 from airflow_provider_ckpt.operators.base import CheckpointOperator, digest_of, task_of, text_of
 from airflow_provider_ckpt.operators.told import backup_told
-from airflow_provider_ckpt.report.tables import backup_table
 
 if TYPE_CHECKING:
     from airflow_provider_ckpt.documents.tasks import BackupResultDocument
+    from airflow_provider_ckpt.lineage.datasets import Named
 
 
 class CheckpointBackupOperator(CheckpointOperator):
@@ -61,6 +58,10 @@ class CheckpointBackupOperator(CheckpointOperator):
 
     def execute(self, context: Any) -> BackupResultDocument:
         """Take the backup."""
+        from airflow_provider_ckpt.backup.find_taken import find_taken
+        from airflow_provider_ckpt.backup.take import take_backup
+        from airflow_provider_ckpt.report.tables import backup_table
+
         with self.running(context):
             require_flags(self, "full", "quick")
             checkpoint, root, asked_by = self.store(), self.store(self.backup_root), self._asked_by(context)
@@ -91,5 +92,7 @@ class CheckpointBackupOperator(CheckpointOperator):
 
     def lineage_outputs(self, told: Mapping[str, Any]) -> Iterator[Named]:
         """The backups."""
+        from airflow_provider_ckpt.lineage.datasets import backup
+
         if (root := self.hook.known_url(self.backup_root)) is not None:
             yield backup(root, backup_id=told.get("backup_id", ""), change="ALTER" if told else "")

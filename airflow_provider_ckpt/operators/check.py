@@ -6,25 +6,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from airflow_provider_ckpt.checkpoint.view import CheckpointView
-from airflow_provider_ckpt.checks import check
-from airflow_provider_ckpt.checks.findings import worst_first
-from airflow_provider_ckpt.checks.inspect import examine
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointError, GateFailedError
 from airflow_provider_ckpt.hooks.checkpoint import require_flags
 from airflow_provider_ckpt.operators.base import CheckpointOperator, declared
 from airflow_provider_ckpt.operators.told import findings_told, reasons_text
-from airflow_provider_ckpt.query.deploy import DeploySpec
-from airflow_provider_ckpt.query.source import Source
-from airflow_provider_ckpt.report.tables import findings_table, not_judged_text
-from airflow_provider_ckpt.restart.judged import not_checked
-from airflow_provider_ckpt.sources.judge_tables import judge_tables, require_judged
-from airflow_provider_ckpt.sources.table_loss import TableLosses
 
 if TYPE_CHECKING:
+    from airflow_provider_ckpt.checkpoint.view import CheckpointView
     from airflow_provider_ckpt.documents.tasks import CheckResultDocument
+    from airflow_provider_ckpt.query.source import Source
+    from airflow_provider_ckpt.sources.table_loss import TableLosses
 
 _FAILING = {"error": ("error",), "warning": ("error", "warning"), "never": ()}
 
@@ -64,6 +57,12 @@ class CheckpointCheckOperator(CheckpointOperator):
 
     def execute(self, context: Any) -> CheckResultDocument:
         """Check, log, and fail for a finding of the severity ``fail_on`` or worse."""
+        from airflow_provider_ckpt.checks import check
+        from airflow_provider_ckpt.checks.findings import worst_first
+        from airflow_provider_ckpt.checks.inspect import examine
+        from airflow_provider_ckpt.report.tables import findings_table, not_judged_text
+        from airflow_provider_ckpt.restart.judged import not_checked
+
         with self.running(context):
             require_flags(self, "deep")
             places = self._declared()
@@ -91,6 +90,9 @@ class CheckpointCheckOperator(CheckpointOperator):
 
     def _declared(self) -> dict[str, Source]:
         """The sources that are compared, by id. Raises CheckpointError for what cannot be."""
+        from airflow_provider_ckpt.query.deploy import DeploySpec
+        from airflow_provider_ckpt.sources.judge_tables import require_judged
+
         deploy = declared(DeploySpec(), {"sources": self.sources})
         sources = {source.id or "?": source for source in deploy.sources or ()}
         try:
@@ -101,4 +103,6 @@ class CheckpointCheckOperator(CheckpointOperator):
 
     def _compared(self, view: CheckpointView, sources: Mapping[str, Source]) -> TableLosses:
         """Findings of the sources, compared with what the query has read of them."""
+        from airflow_provider_ckpt.sources.judge_tables import judge_tables
+
         return judge_tables(view, sources, {}, self.hook.access(self.checkpoint), now_ms())

@@ -5,20 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_ckpt.blue_green.compare_outputs import Outcome, Rows, compare_outputs
-from airflow_provider_ckpt.blue_green.require import require_apart
-from airflow_provider_ckpt.blue_green.stage_range import Opened, StagedRange, staged_of
-from airflow_provider_ckpt.change.open_sinks import open_sink
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointError, GateFailedError
-from airflow_provider_ckpt.lineage.datasets import Named, checkpoint, declared_sinks
 from airflow_provider_ckpt.operators.base import CheckpointOperator, texts_of, value_of
 from airflow_provider_ckpt.query.sink import parse_sink
 from airflow_provider_ckpt.report.table import facts
 from airflow_provider_ckpt.visible import visible, visible_values
 
 if TYPE_CHECKING:
+    from airflow_provider_ckpt.blue_green.compare_outputs import Outcome, Rows
+    from airflow_provider_ckpt.blue_green.stage_range import Opened, StagedRange
     from airflow_provider_ckpt.documents.tasks import ComparisonResultDocument, OfQueryFileFields
+    from airflow_provider_ckpt.lineage.datasets import Named
 
 
 class CheckpointCompareOperator(CheckpointOperator):
@@ -80,6 +78,9 @@ class CheckpointCompareOperator(CheckpointOperator):
 
     def execute(self, context: Any) -> ComparisonResultDocument:
         """Compare, log, and fail when something differs."""
+        from airflow_provider_ckpt.blue_green.compare_outputs import compare_outputs
+        from airflow_provider_ckpt.blue_green.require import require_apart
+
         with self.running(context):
             if self.on_difference not in ("fail", "report"):
                 raise CheckpointError(f"on_difference must be fail or report, not {self.on_difference!r:.60}")
@@ -104,16 +105,22 @@ class CheckpointCompareOperator(CheckpointOperator):
 
     def lineage_inputs(self, told: Mapping[str, Any]) -> Iterator[Named]:
         """The two checkpoints and the two outputs."""
+        from airflow_provider_ckpt.lineage.datasets import checkpoint, declared_sinks
+
         yield from super().lineage_inputs(told)
         if (fork := self.hook.known_url(self.fork)) is not None:
             yield checkpoint(fork)
         yield from declared_sinks(self.shadow_sink, self.hook.known_url)
 
     def _opened(self, declared: str) -> Opened:
+        from airflow_provider_ckpt.change.open_sinks import open_sink
+
         sink = parse_sink(declared)
         return sink, open_sink(sink, self.store)
 
     def _staged(self) -> StagedRange:
+        from airflow_provider_ckpt.blue_green.stage_range import staged_of
+
         try:
             return staged_of(value_of(self.batches))
         except ValueError as error:

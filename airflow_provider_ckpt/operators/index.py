@@ -10,26 +10,19 @@ from airflow.providers.common.compat.sdk import BaseOperator
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointError
-from airflow_provider_ckpt.fleet.find import DEPTH, THREADS, find_checkpoints
-from airflow_provider_ckpt.fleet.find_twins import find_twins
-from airflow_provider_ckpt.fleet.index import left_out_text
-from airflow_provider_ckpt.fleet.judge import judge_checkpoints
-from airflow_provider_ckpt.fleet.read_positions import FleetPositions
-from airflow_provider_ckpt.fleet.write_index import IndexWriter
+from airflow_provider_ckpt.fleet import DEPTH, THREADS
 from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook, require_flags
 from airflow_provider_ckpt.hooks.query_file import configured_file, read_file
-from airflow_provider_ckpt.lineage.datasets import Named, place
 from airflow_provider_ckpt.lineage.page_link import CheckpointsLink
 from airflow_provider_ckpt.lineage.task import CheckpointTask
 from airflow_provider_ckpt.operators.base import is_nothing, texts_of
-from airflow_provider_ckpt.query.declared import deploy_document
-from airflow_provider_ckpt.query.deploy import Deploys, DeploySpec, declare
-from airflow_provider_ckpt.query.paths import plain_place
 from airflow_provider_ckpt.untrusted.secrets import scrub
 from airflow_provider_ckpt.visible import visible
 
 if TYPE_CHECKING:
     from airflow_provider_ckpt.documents.tasks import IndexResultDocument
+    from airflow_provider_ckpt.fleet.read_positions import FleetPositions
+    from airflow_provider_ckpt.lineage.datasets import Named
 
 
 class CheckpointIndexOperator(CheckpointTask, BaseOperator):
@@ -97,6 +90,8 @@ class CheckpointIndexOperator(CheckpointTask, BaseOperator):
 
     def declare_query(self) -> None:
         """Set the roots and the declarations of the queries that are named, or of all. Raises CheckpointError."""
+        from airflow_provider_ckpt.query.declared import deploy_document
+
         names = texts_of("query", self.query)
         if not names and (self.checkpoint_roots is not None or not (self.query_file or configured_file())):
             return
@@ -117,6 +112,12 @@ class CheckpointIndexOperator(CheckpointTask, BaseOperator):
 
     def execute(self, context: Any) -> IndexResultDocument:
         """Find, judge, write. Raises AirflowFailException when a root is not there, or is no location."""
+        from airflow_provider_ckpt.fleet.find import find_checkpoints
+        from airflow_provider_ckpt.fleet.find_twins import find_twins
+        from airflow_provider_ckpt.fleet.index import left_out_text
+        from airflow_provider_ckpt.fleet.judge import judge_checkpoints
+        from airflow_provider_ckpt.fleet.write_index import IndexWriter
+
         with self.running(context):
             require_flags(self, "deep")
             hook = self.hook
@@ -153,11 +154,17 @@ class CheckpointIndexOperator(CheckpointTask, BaseOperator):
 
     def lineage_outputs(self, told: Mapping[str, Any]) -> Iterator[Named]:
         """The index."""
+        from airflow_provider_ckpt.lineage.datasets import Named, place
+
         if (url := self.hook.known_url(self.index)) is not None:
             yield Named(*place(url), "FILE", "ckpt", "json", change="OVERWRITE" if told.get("written") else "")
 
     def _positions(self, hook: CheckpointHook) -> FleetPositions | None:
         """Make the reader of source positions; None when no source is declared. Raises CheckpointError."""
+        from airflow_provider_ckpt.fleet.read_positions import FleetPositions
+        from airflow_provider_ckpt.query.deploy import Deploys, DeploySpec, declare
+        from airflow_provider_ckpt.query.paths import plain_place
+
         if not self.deploys:
             return None
         try:

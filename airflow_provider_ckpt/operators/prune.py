@@ -8,22 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.providers.common.compat.sdk import BaseOperator
 
-from airflow_provider_ckpt.backup.make_prune import make_prune
-from airflow_provider_ckpt.backup.manifest import tags_of
-from airflow_provider_ckpt.backup.prune import prune
-from airflow_provider_ckpt.backup.retention import GRACE_MS, RetentionPolicy
+from airflow_provider_ckpt.backup.retention import GRACE_MS
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.hooks.checkpoint import airflow_errors, duration_ms_of, require_flags
-from airflow_provider_ckpt.lineage.datasets import Named, backup
 from airflow_provider_ckpt.lineage.page_link import CheckpointsLink
 from airflow_provider_ckpt.lineage.task import CheckpointTask
 from airflow_provider_ckpt.operators.base import task_of
 from airflow_provider_ckpt.operators.told import prune_receipt_told, prune_told
 from airflow_provider_ckpt.report.table import render
-from airflow_provider_ckpt.report.tables import prune_tables
 
 if TYPE_CHECKING:
     from airflow_provider_ckpt.documents.tasks import PruneResultDocument
+    from airflow_provider_ckpt.lineage.datasets import Named
 
 
 class CheckpointPruneOperator(CheckpointTask, BaseOperator):
@@ -79,6 +75,9 @@ class CheckpointPruneOperator(CheckpointTask, BaseOperator):
         plan_only: bool = False,
         **kwargs: Any,
     ) -> None:
+        from airflow_provider_ckpt.backup.manifest import tags_of
+        from airflow_provider_ckpt.backup.retention import RetentionPolicy
+
         super().__init__(**kwargs)
         counts = (keep_last, keep_hourly, keep_daily, keep_weekly, keep_monthly)
         RetentionPolicy(*counts, tags_of(keep_tags), min_redundancy)  # a DAG with a senseless policy does not load
@@ -100,6 +99,12 @@ class CheckpointPruneOperator(CheckpointTask, BaseOperator):
 
     def execute(self, context: Any) -> PruneResultDocument:
         """Prune."""
+        from airflow_provider_ckpt.backup.make_prune import make_prune
+        from airflow_provider_ckpt.backup.manifest import tags_of
+        from airflow_provider_ckpt.backup.prune import prune
+        from airflow_provider_ckpt.backup.retention import RetentionPolicy
+        from airflow_provider_ckpt.report.tables import prune_tables
+
         policy = RetentionPolicy(*self.counts, tags_of(self.keep_tags), self.min_redundancy)
         with self.running(context):
             require_flags(self, "allow_empty", "break_lock", "plan_only")
@@ -118,5 +123,7 @@ class CheckpointPruneOperator(CheckpointTask, BaseOperator):
 
     def lineage_outputs(self, told: Mapping[str, Any]) -> Iterator[Named]:
         """The backups; nothing of a plan alone."""
+        from airflow_provider_ckpt.lineage.datasets import backup
+
         if not self.plan_only and (root := self.hook.known_url(self.backup_root)) is not None:
             yield backup(root, change="ALTER" if told.get("receipt") else "")

@@ -11,11 +11,6 @@ from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.hooks.checkpoint import failure, push_error, require_flags
 from airflow_provider_ckpt.operators.base import CheckpointOperator, texts_of
-from airflow_provider_ckpt.query.source_options import parse_assigned
-from airflow_provider_ckpt.report.tables import published_table
-from airflow_provider_ckpt.sources.kafka.ask import KafkaBroker
-from airflow_provider_ckpt.sources.kafka.publication import Publication
-from airflow_provider_ckpt.sources.kafka.publish import publish_again_before_ms, publish_all
 from airflow_provider_ckpt.times import time_text
 from airflow_provider_ckpt.visible import visible
 
@@ -76,6 +71,11 @@ class CheckpointPublishOffsetsOperator(CheckpointOperator):
 
     def execute(self, context: Any) -> PublishResultDocument:
         """Publish, log, and fail when one of the positions was not published."""
+        from airflow_provider_ckpt.report.tables import published_table
+        from airflow_provider_ckpt.sources.kafka.ask import KafkaBroker
+        from airflow_provider_ckpt.sources.kafka.publication import Publication
+        from airflow_provider_ckpt.sources.kafka.publish import publish_again_before_ms, publish_all
+
         with self.running(context):
             require_flags(self, "take_over")
             stores = [self.store(location) for location in texts_of("checkpoint", self.checkpoint)]
@@ -107,6 +107,8 @@ class CheckpointPublishOffsetsOperator(CheckpointOperator):
         return result
 
     def _assigned(self) -> frozenset[Partition] | None:
+        from airflow_provider_ckpt.query.source_options import parse_assigned
+
         if self.assign is None:
             return None
         try:

@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_ckpt.blue_green.arguments import misdirected
-from airflow_provider_ckpt.blue_green.require import require_apart, require_unstarted
-from airflow_provider_ckpt.blue_green.stage_range import Opened, stage_range, staged_of
-from airflow_provider_ckpt.change.open_sinks import open_sink
 from airflow_provider_ckpt.errors import CheckpointError, PlanError
 from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook, airflow_errors
-from airflow_provider_ckpt.lineage.datasets import Named, checkpoint
 from airflow_provider_ckpt.operators.base import CheckpointOperator, task_of, texts_of
 from airflow_provider_ckpt.query.sink import parse_sink
-from airflow_provider_ckpt.storage.store import Store
 
 if TYPE_CHECKING:
+    from airflow_provider_ckpt.blue_green.stage_range import Opened
     from airflow_provider_ckpt.documents.tasks import StagedRangeDocument
+    from airflow_provider_ckpt.lineage.datasets import Named
+    from airflow_provider_ckpt.storage.store import Store
 
 
 _GIVEN = ("fork", "last_batch", "sink", "shadow_sink", "shadow_args")
@@ -61,6 +58,9 @@ class CheckpointStageOperator(CheckpointOperator):
 
     def execute(self, context: Any) -> StagedRangeDocument:
         """Stage the range, and say what it is."""
+        from airflow_provider_ckpt.blue_green.require import require_apart
+        from airflow_provider_ckpt.blue_green.stage_range import stage_range
+
         with self.running(context):
             last = None if self.last_batch in (None, "") else _number("last_batch", self.last_batch)
             live, fork = self.store(), self.store(self.fork)
@@ -80,6 +80,8 @@ class CheckpointStageOperator(CheckpointOperator):
 
     def _require_directed(self, live: Store, fork: Store, sink: Opened | None) -> None:
         """Raise PlanError for arguments that would let the new version use what the live query uses."""
+        from airflow_provider_ckpt.blue_green.arguments import misdirected
+
         if self.shadow_args is None:
             return
         used = [live.location, self.checkpoint]
@@ -107,6 +109,9 @@ class CheckpointStageOperator(CheckpointOperator):
         :param shadow_sink: The sink of the new version.
         :param checkpoint_conn_id: Connection of type ``checkpoint``.
         """
+        from airflow_provider_ckpt.blue_green.require import require_unstarted
+        from airflow_provider_ckpt.blue_green.stage_range import staged_of
+
         with airflow_errors():
             hook = CheckpointHook(checkpoint_conn_id)
             try:
@@ -117,11 +122,15 @@ class CheckpointStageOperator(CheckpointOperator):
 
     def lineage_outputs(self, told: Mapping[str, Any]) -> Iterator[Named]:
         """The fork."""
+        from airflow_provider_ckpt.lineage.datasets import checkpoint
+
         if (fork := self.hook.known_url(self.fork)) is not None:
             yield checkpoint(fork, change="ALTER" if told else "")
 
 
 def _opened(declared: str | None, open_store: Callable[[str], Store]) -> Opened | None:
+    from airflow_provider_ckpt.change.open_sinks import open_sink
+
     if declared in (None, ""):
         return None
     sink = parse_sink(declared)

@@ -5,10 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_ckpt.blue_green.judge_switch import judge_switch, require_exact, way_back
-from airflow_provider_ckpt.blue_green.require import require_stopped, require_unchanged
-from airflow_provider_ckpt.change.ask_word import ask_word
-from airflow_provider_ckpt.change.open_sinks import open_sinks
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointError, PlanError
 from airflow_provider_ckpt.operators.base import CheckpointOperator, texts_of, value_of, word_of, words
@@ -69,6 +65,10 @@ class CheckpointSwitchOperator(CheckpointOperator):
 
     def execute(self, context: Any) -> SwitchResultDocument:
         """Judge, log, and refuse what is not exact."""
+        from airflow_provider_ckpt.blue_green.judge_switch import judge_switch, require_exact, way_back
+        from airflow_provider_ckpt.blue_green.require import require_stopped, require_unchanged
+        from airflow_provider_ckpt.change.open_sinks import open_sinks
+
         with self.running(context):
             stopped, earlier = self._is_stopped(context), self._earlier()
             store = self.store()
@@ -95,6 +95,8 @@ class CheckpointSwitchOperator(CheckpointOperator):
 
     def _is_stopped(self, context: Any) -> bool:
         """The statement, or the answer of the callable. One that is no bool is refused."""
+        from airflow_provider_ckpt.change.ask_word import ask_word
+
         with own_errors():
             answer = ask_word(word_of(self.query_is_stopped, context), self.shown_checkpoint)
         if not answer and callable(self.query_is_stopped):

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from airflow_provider_ckpt.backup.retention import PrunePlan, PruneReceipt
-from airflow_provider_ckpt.checks.findings import Finding
-
 if TYPE_CHECKING:
+    from airflow_provider_ckpt.backup.retention import PrunePlan, PruneReceipt
+    from airflow_provider_ckpt.checks.findings import Finding
     from airflow_provider_ckpt.documents.backups import BackupFields
     from airflow_provider_ckpt.documents.findings import ToldFindingsFields
     from airflow_provider_ckpt.documents.tasks import ToldBackupFields, ToldPruneFields, ToldPruneReceiptFields

@@ -5,22 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_ckpt.backup.catalog import find_backup
-from airflow_provider_ckpt.backup.retention import date_warnings
-from airflow_provider_ckpt.backup.verify import verify_backup
-from airflow_provider_ckpt.changes.restore import rehearse as rehearse_module
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import GateFailedError
 from airflow_provider_ckpt.hooks.checkpoint import require_flags
-from airflow_provider_ckpt.lineage.datasets import Named
-from airflow_provider_ckpt.lineage.datasets import backup as backup_dataset
 from airflow_provider_ckpt.operators.base import CheckpointOperator
 from airflow_provider_ckpt.operators.told import findings_told, reasons_text
-from airflow_provider_ckpt.report.tables import findings_table, rehearsal_table
 
 if TYPE_CHECKING:
     from airflow_provider_ckpt.documents.tasks import VerifyResultDocument
+    from airflow_provider_ckpt.lineage.datasets import Named
 
 
 class CheckpointVerifyOperator(CheckpointOperator):
@@ -77,6 +71,12 @@ class CheckpointVerifyOperator(CheckpointOperator):
 
     def execute(self, context: Any) -> VerifyResultDocument:
         """Verify, and rehearse when asked to."""
+        from airflow_provider_ckpt.backup.catalog import find_backup
+        from airflow_provider_ckpt.backup.retention import date_warnings
+        from airflow_provider_ckpt.backup.verify import verify_backup
+        from airflow_provider_ckpt.changes.restore import rehearse as rehearse_module
+        from airflow_provider_ckpt.report.tables import findings_table, rehearsal_table
+
         with self.running(context):
             require_flags(self, "rehearse")
             root = self.store(self.backup_root)
@@ -115,6 +115,8 @@ class CheckpointVerifyOperator(CheckpointOperator):
 
     def lineage_inputs(self, told: Mapping[str, Any]) -> Iterator[Named]:
         """The backups."""
+        from airflow_provider_ckpt.lineage.datasets import backup as backup_dataset
+
         if (root := self.hook.known_url(self.backup_root)) is not None:
             yield backup_dataset(root, backup_id=told.get("backup_id", ""))
 

@@ -9,18 +9,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from airflow.providers.common.compat.sdk import AirflowFailException, Asset
 
-from airflow_provider_ckpt.checkpoint.progress import Progress
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.lineage.facts import asset_extra
 from airflow_provider_ckpt.operators.base import CheckpointOperator
 from airflow_provider_ckpt.report.table import facts
 from airflow_provider_ckpt.times import parse_time_ms, time_text
-from airflow_provider_ckpt.waiting.poll import poll_progress
-from airflow_provider_ckpt.waiting.windows import Window, Windows
 
 if TYPE_CHECKING:
+    from airflow_provider_ckpt.checkpoint.progress import Progress
     from airflow_provider_ckpt.documents.tasks import WindowsResultDocument
+    from airflow_provider_ckpt.waiting.windows import Window, Windows
 
 #: What the extra of an event of the ledger says, and the key in the asset's state store: the end of the newest window.
 MARK = "windows_until_ms"
@@ -83,6 +82,8 @@ class CheckpointWindowsOperator(CheckpointOperator):
         max_windows: int = 1000,
         **kwargs: Any,
     ) -> None:
+        from airflow_provider_ckpt.waiting.windows import Windows
+
         ledger = Asset(f"{asset.name}_ledger", group=asset.group)
         kwargs["inlets"] = [*(kwargs.get("inlets") or ()), ledger]
         kwargs["outlets"] = [*(kwargs.get("outlets") or ()), asset, ledger]
@@ -96,6 +97,9 @@ class CheckpointWindowsOperator(CheckpointOperator):
 
     def execute(self, context: Any) -> WindowsResultDocument:
         """Read the watermark, and emit what is new."""
+        from airflow_provider_ckpt.waiting.poll import poll_progress
+        from airflow_provider_ckpt.waiting.windows import Windows
+
         outlet = context["outlet_events"][self.asset]
         if not hasattr(outlet, "add_partitions"):
             raise AirflowFailException("CheckpointWindowsOperator needs Airflow 3.3 or later, for add_partitions")

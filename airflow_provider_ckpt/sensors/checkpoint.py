@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import cached_property, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from airflow.providers.common.compat.sdk import (
     AirflowFailException,
@@ -18,17 +18,17 @@ from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.hooks.checkpoint import airflow_errors
-from airflow_provider_ckpt.query.source import types_said
 from airflow_provider_ckpt.sensors.base import CheckpointSensor
 from airflow_provider_ckpt.sensors.positions import CheckpointDataLossSensor, CheckpointLagSensor
-from airflow_provider_ckpt.storage.requests import answer_from, drive
-from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.times import parse_time_ms
 from airflow_provider_ckpt.triggers.checkpoint import CheckpointProgressTrigger
 from airflow_provider_ckpt.untrusted.fields import require_flag
-from airflow_provider_ckpt.waiting import Condition, all_of, condition_from_dict, is_relative
-from airflow_provider_ckpt.waiting.poll import Poller, why_absent, why_quiet, with_offsets
-from airflow_provider_ckpt.waiting.wait import Lost, Pending, Reached, TimedOut, Waiting, outcome, read_wait
+
+if TYPE_CHECKING:
+    from airflow_provider_ckpt.storage.store import Store
+    from airflow_provider_ckpt.waiting import Condition
+    from airflow_provider_ckpt.waiting.poll import Poller
+    from airflow_provider_ckpt.waiting.wait import Pending, Reached, Waiting
 
 __all__ = ["CheckpointDataLossSensor", "CheckpointLagSensor", "CheckpointProgressSensor"]
 
@@ -95,6 +95,8 @@ class CheckpointProgressSensor(CheckpointSensor):
         fails_with: str | Sequence[str] = (),
         **kwargs: Any,
     ) -> None:
+        from airflow_provider_ckpt.waiting import Condition
+
         super().__init__(**kwargs)
         if fails_with and (self.deferrable or self.start_from_trigger):
             raise ValueError("fails_with needs deferrable=False, because a triggerer cannot ask for other tasks")
@@ -117,6 +119,8 @@ class CheckpointProgressSensor(CheckpointSensor):
 
     def wanted(self) -> Condition:
         """The condition to wait for, from the rendered arguments. Raises AirflowFailException if they make no sense."""
+        from airflow_provider_ckpt.waiting import all_of, condition_from_dict
+
         try:
             return all_of(*map(condition_from_dict, self._spelled()))
         except CheckpointError as error:
@@ -124,6 +128,8 @@ class CheckpointProgressSensor(CheckpointSensor):
 
     def _spelled(self) -> list[Mapping[str, Any]]:
         """The arguments as mappings, templates and all."""
+        from airflow_provider_ckpt.query.source import types_said
+
         spelled: list[Mapping[str, Any]] = []
         if self.batch_id is not None:
             spelled.append({"condition": "batch", "batch_id": self.batch_id})
@@ -146,10 +152,14 @@ class CheckpointProgressSensor(CheckpointSensor):
 
     @cached_property
     def _poller(self) -> Poller:
+        from airflow_provider_ckpt.waiting.poll import Poller
+
         return Poller(self._store.location)
 
     def poke(self, context: Any) -> Any:
         """Poll once."""
+        from airflow_provider_ckpt.waiting.wait import Reached, TimedOut
+
         step = self._step(context)
         if isinstance(step, TimedOut):
             raise AirflowSensorTimeout(
@@ -172,6 +182,9 @@ class CheckpointProgressSensor(CheckpointSensor):
 
     def _step(self, context: Any) -> Reached | Pending:
         """Poll once, and judge that. Begins the wait when it has not begun."""
+        from airflow_provider_ckpt.storage.requests import answer_from, drive
+        from airflow_provider_ckpt.waiting.wait import Lost, Pending
+
         with airflow_errors():
             waiting = self._waiting = self._waiting or self._take_up(context)
             is_new = waiting.start is None
@@ -190,6 +203,10 @@ class CheckpointProgressSensor(CheckpointSensor):
 
     def _take_up(self, context: Any) -> Waiting:
         """The wait that this task has begun in another process, in reschedule mode; otherwise a new one."""
+        from airflow_provider_ckpt.waiting import is_relative
+        from airflow_provider_ckpt.waiting.poll import why_absent, why_quiet
+        from airflow_provider_ckpt.waiting.wait import Waiting, read_wait
+
         memory = self._memory(context)
         kept = memory.get(self._memory_key(context)) if memory is not None else None
         condition, start = read_wait(kept) if kept else (self.wanted(), None)
@@ -226,6 +243,8 @@ class CheckpointProgressSensor(CheckpointSensor):
 
     def poll_before_deferring(self, context: Any) -> Any:
         """Poll once in the worker; returns the result if the condition is reached already, else None."""
+        from airflow_provider_ckpt.waiting.wait import Reached
+
         step = self._step(context)
         return self._result(step) if isinstance(step, Reached) else None
 
@@ -255,6 +274,8 @@ class CheckpointProgressSensor(CheckpointSensor):
         """Arguments that the scheduler hands to the triggerer, templates included. Raises ValueError for unsupported
         ones.
         """
+        from airflow_provider_ckpt.waiting import is_relative
+
         spelled = self._spelled()
         if len(spelled) != 1 or self.deadline is not None:
             raise ValueError("start_from_trigger supports one condition (combine several with all_of) and no deadline")
@@ -280,6 +301,9 @@ class CheckpointProgressSensor(CheckpointSensor):
         return self._result(event)
 
     def _result(self, ended: Reached | dict[str, Any]) -> dict[str, Any]:
+        from airflow_provider_ckpt.waiting.poll import with_offsets
+        from airflow_provider_ckpt.waiting.wait import Reached, outcome
+
         if isinstance(ended, Reached):
             progress = ended.progress if ended.progress.offsets else with_offsets(self._store, ended.progress)
             event: dict[str, Any] = {**outcome("reached", progress, ended.condition)}

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from airflow_provider_ckpt.batches.columns import TABLES
 from airflow_provider_ckpt.batches.selection import DeclaredTypes, Selection
-from airflow_provider_ckpt.fleet.find import DEPTH
+from airflow_provider_ckpt.fleet import DEPTH
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.times import parse_duration_ms, parse_time_ms
 from airflow_provider_ckpt.untrusted.bounded_json import parse_json

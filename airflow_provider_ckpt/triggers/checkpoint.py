@@ -8,22 +8,23 @@ import time
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import asdict, dataclass
 from inspect import signature
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from airflow.triggers.base import BaseEventTrigger, TriggerEvent
 
-from airflow_provider_ckpt.checkpoint.progress import Progress
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.errors import CheckpointError, StoreUnavailableError
 from airflow_provider_ckpt.hooks.declared_task import DeclaredTask
 from airflow_provider_ckpt.lineage.facts import asset_extra
-from airflow_provider_ckpt.sources.kafka.foresee_wait import WaitForesight
 from airflow_provider_ckpt.triggers.shared_polls import SharedPoller, poll_pool
 from airflow_provider_ckpt.untrusted.secrets import scrub
 from airflow_provider_ckpt.visible import visible
-from airflow_provider_ckpt.waiting import Condition, Needs, SourceEnds, condition_from_dict, start_from_dict
-from airflow_provider_ckpt.waiting.wait import Lost, Pending, Reached, TimedOut, Waiting, outcome
-from airflow_provider_ckpt.waiting.windows import Windows
+
+if TYPE_CHECKING:
+    from airflow_provider_ckpt.checkpoint.progress import Progress
+    from airflow_provider_ckpt.sources.kafka.foresee_wait import WaitForesight
+    from airflow_provider_ckpt.waiting import Condition, Needs, SourceEnds
+    from airflow_provider_ckpt.waiting.wait import Lost, Pending, Reached, Waiting
 
 BATCH = "batch"
 
@@ -64,11 +65,15 @@ class Every:
     """
 
     def __init__(self, every: str, timezone: str = "UTC") -> None:
+        from airflow_provider_ckpt.waiting.windows import Windows
+
         self._windows = None if every == BATCH else Windows(every, timezone)
 
     @property
     def needs(self) -> Needs:
         """Data that a poll must read: an event tells of the watermark."""
+        from airflow_provider_ckpt.waiting import Needs
+
         return Needs(offsets=True)
 
     def seen(self, progress: Progress) -> Seen | None:
@@ -208,6 +213,8 @@ class CheckpointProgressTrigger(DeclaredTask, BaseEventTrigger):
 
     async def _outcome(self, poller: SharedPoller, condition: dict[str, Any]) -> Mapping[str, Any]:
         """The one event: what has become of the wait, or why waiting is of no use."""
+        from airflow_provider_ckpt.waiting import condition_from_dict
+
         try:
             return await self._wait(poller, condition_from_dict(condition))
         except CheckpointError as error:
@@ -215,6 +222,9 @@ class CheckpointProgressTrigger(DeclaredTask, BaseEventTrigger):
 
     async def _wait(self, poller: SharedPoller, condition: Condition) -> Mapping[str, Any]:
         """Wait until the condition is reached, or the deadline has passed. Raises CheckpointError when it cannot be."""
+        from airflow_provider_ckpt.waiting import start_from_dict
+        from airflow_provider_ckpt.waiting.wait import Lost, Reached, TimedOut, Waiting, outcome
+
         waiting = Waiting(
             self.checkpoint,
             condition,
@@ -272,6 +282,8 @@ class CheckpointProgressTrigger(DeclaredTask, BaseEventTrigger):
 
     async def _watch(self, poller: SharedPoller) -> AsyncIterator[TriggerEvent]:
         """An event for each poll that shows news, for ever."""
+        from airflow_provider_ckpt.waiting.wait import outcome
+
         memory = getattr(self, "asset_state_store", None)
         seen = Seen.from_dict(await memory.aget("seen", None)) if memory is not None else None
         pause = 0.0

@@ -6,28 +6,27 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from airflow_provider_ckpt.checkpoint.observe import observe
-from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook, duration_ms_of, query_options_of
-from airflow_provider_ckpt.query.source import Source, parse_by_id
-from airflow_provider_ckpt.query.source_options import QueryOptions, option_texts
-from airflow_provider_ckpt.sources.foresee_losses import LossForecast, foresee_losses
-from airflow_provider_ckpt.sources.kafka.ask_brokers import Brokers
-from airflow_provider_ckpt.sources.lag import SourceLag, summary_of
-from airflow_provider_ckpt.sources.open_end import Access
-from airflow_provider_ckpt.sources.read_lag import LagQuestion, read_ahead, read_lag
 from airflow_provider_ckpt.times import duration_text
 
 if TYPE_CHECKING:
+    from airflow_provider_ckpt.checkpoint.view import CheckpointView
     from airflow_provider_ckpt.documents.tasks import (
         LagResultDocument,
         LossResultDocument,
         QueryLagFields,
         QueryLossFields,
     )
+    from airflow_provider_ckpt.query.source import Source
+    from airflow_provider_ckpt.query.source_options import QueryOptions
+    from airflow_provider_ckpt.sources.foresee_losses import LossForecast
+    from airflow_provider_ckpt.sources.kafka.ask_brokers import Brokers
+    from airflow_provider_ckpt.sources.lag import SourceLag
+    from airflow_provider_ckpt.sources.open_end import Access
+    from airflow_provider_ckpt.sources.read_lag import LagQuestion
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +93,8 @@ class Queries:
     _parsed: Mapping[str, Mapping[str, Source]] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        from airflow_provider_ckpt.query.source import parse_by_id
+
         if not isinstance(self.sources, Mapping):
             raise CheckpointError(
                 f"sources must be a mapping such as {{'0': 'kafka:host:9092'}}, not {self.sources!r:.60}"
@@ -114,10 +115,15 @@ class Queries:
         self, options: QueryOptions | None = None, *, ages: bool = False
     ) -> list[tuple[str, Opened | CheckpointError]]:
         """The queries as they are now, or why one cannot be read. The brokers are not asked yet."""
+        from airflow_provider_ckpt.query.source_options import QueryOptions
+
         said = options or QueryOptions()
         return [(location, self._opened(location, said, ages=ages)) for location in self.locations]
 
     def _opened(self, location: str, options: QueryOptions, *, ages: bool) -> Opened | CheckpointError:
+        from airflow_provider_ckpt.checkpoint.observe import observe
+        from airflow_provider_ckpt.sources.read_lag import LagQuestion
+
         try:
             view = observe(self.hook.store(location))
             access = self.hook.access(location, self.kafka_conn_id)
@@ -138,6 +144,9 @@ class Queries:
 
 def together(found: Sequence[tuple[str, Opened | CheckpointError]], asked_at_ms: int) -> Brokers:
     """The brokers of some queries, asked for all of them together."""
+    from airflow_provider_ckpt.sources.kafka.ask_brokers import Brokers
+    from airflow_provider_ckpt.sources.read_lag import read_ahead
+
     opened = [item for _, item in found if isinstance(item, Opened)]
     brokers = Brokers(opened[0].access.kafka_config if opened else {})
     if len(opened) > 1:
@@ -167,6 +176,8 @@ class LagPoll:
         """Read the lag of the queries (see :class:`PositionPoll`). A query that cannot be asked is an error: its lag is
         unknown.
         """
+        from airflow_provider_ckpt.sources.lag import summary_of
+
         most = None if self.most is None else _whole("most", self.most)
         max_age_ms = None if self.max_age is None else duration_ms_of("max_age", self.max_age)
         if most is None and max_age_ms is None:
@@ -200,6 +211,8 @@ class LagPoll:
     def _lag(
         item: Opened | CheckpointError, asked_at_ms: int, brokers: Brokers
     ) -> tuple[CheckpointView, tuple[SourceLag, ...]]:
+        from airflow_provider_ckpt.sources.read_lag import read_lag
+
         if isinstance(item, CheckpointError):
             raise item
         sources = read_lag(item.view, item.question, item.access, asked_at_ms, brokers)
@@ -234,6 +247,8 @@ class LossPoll:
         """Read the losses of the queries (see :class:`PositionPoll`). An error of one query is raised only if no other
         lost data.
         """
+        from airflow_provider_ckpt.query.source_options import option_texts
+
         within_ms = duration_ms_of("will_lose_data_within", self.within)
         try:
             options = option_texts(self.source_options or {})
@@ -262,6 +277,8 @@ class LossPoll:
 def _foreseen(
     item: Opened | CheckpointError, options: Mapping[str, str], asked_at_ms: int, brokers: Brokers
 ) -> LossForecast | CheckpointError:
+    from airflow_provider_ckpt.sources.foresee_losses import foresee_losses
+
     if isinstance(item, CheckpointError):
         return item
     try:

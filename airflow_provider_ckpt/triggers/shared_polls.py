@@ -13,17 +13,19 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary
 
-from airflow_provider_ckpt.checkpoint.progress import Progress
 from airflow_provider_ckpt.errors import StoreError
 from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook
-from airflow_provider_ckpt.storage.async_store import AsyncStore
-from airflow_provider_ckpt.storage.requests import Requests, answer_from, answer_natively, drive, drive_async
-from airflow_provider_ckpt.storage.store import Store
-from airflow_provider_ckpt.waiting import Needs
-from airflow_provider_ckpt.waiting.poll import Poller
+
+if TYPE_CHECKING:
+    from airflow_provider_ckpt.checkpoint.progress import Progress
+    from airflow_provider_ckpt.storage.async_store import AsyncStore
+    from airflow_provider_ckpt.storage.requests import Requests
+    from airflow_provider_ckpt.storage.store import Store
+    from airflow_provider_ckpt.waiting import Needs
+    from airflow_provider_ckpt.waiting.poll import Poller
 
 Result = TypeVar("Result")
 
@@ -90,6 +92,8 @@ class PollPool:
 
     async def ask(self, opened: _Opened, requests: Requests[Progress]) -> Progress:
         """Ask the storage, as soon as there is a slot for it."""
+        from airflow_provider_ckpt.storage.requests import answer_from, answer_natively, drive, drive_async
+
         async with self._slots:
             if opened.native is None:
                 return await self.in_thread(drive, requests, answer_from(opened.store))
@@ -97,6 +101,9 @@ class PollPool:
 
     async def open(self, checkpoint_conn_id: str | None, location: str, options: str = "{}") -> _Opened:
         """Open a checkpoint; those of one connection and bucket share a driver, with its connections."""
+        from airflow_provider_ckpt.storage.async_store import AsyncStore
+        from airflow_provider_ckpt.waiting.poll import Poller
+
         hook = CheckpointHook(checkpoint_conn_id, json.loads(options))
         url = await self.in_thread(hook.url, location)
         key = (checkpoint_conn_id, _driver_key(url), options)
@@ -224,6 +231,8 @@ class SharedPoller:
 
     async def _poll(self) -> None:
         """One poll for all that wait now."""
+        from airflow_provider_ckpt.waiting import Needs
+
         waiting = list(self._wanted)
         needs = Needs()
         for _, own in self._wanted.values():
