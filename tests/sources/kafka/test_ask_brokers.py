@@ -235,3 +235,10 @@ def test_an_age_is_rounded_up_by_at_most_a_step(kafka):
     assert 7_200_000 <= found < 7_600_000, "a record out of order is as old as the newest before it"
     assert find_ages(broker, {(topic, 3): 0}, NOW_MS) == {(topic, 3): None}, "a partition without records"
     assert find_ages(broker, {}, NOW_MS) == {}
+
+
+def test_each_cluster_has_its_own_configuration_and_connections_can_be_kept():
+    brokers = Brokers({"client.id": "a"}, configs={"b1:9092": {"client.id": "b", "socket.timeout.ms": "9000"}})
+    assert brokers.at("b1:9092").timeout_s == 9 and brokers.at("b2:9092").timeout_s == 15
+    again = Brokers({}, brokers.connections)
+    assert again.at("b1:9092") is brokers.at("b1:9092")
