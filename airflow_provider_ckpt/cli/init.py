@@ -35,6 +35,7 @@ from airflow_provider_ckpt.graph.draft_pipeline import beside, drafted, is_spec,
 from airflow_provider_ckpt.graph.graph import Graph, Known
 from airflow_provider_ckpt.graph.read_graph import read_graph
 from airflow_provider_ckpt.query.query_parser import parse_query_file
+from airflow_provider_ckpt.report.table import counted
 
 #: Where the file is printed and not written.
 PRINTED = "-"
@@ -164,10 +165,10 @@ def _summary(graph: Graph, file: Path | None) -> str:
     sinks = [node.sink for node in read]
     problems = len(graph.nodes) - len(read) + len(graph.problems)
     parts = [
-        f"{len(read):,} queries",
+        "1 query" if len(read) == 1 else f"{len(read):,} queries",
         f"{_proven(sources):,} of {len(sources):,} sources proven",
         f"{_proven(sinks):,} of {len(sinks):,} sinks proven",
-        f"{len(graph.edges):,} edges",
+        counted(len(graph.edges), "edge"),
         *([f"{problems:,} not read"] if problems else []),
     ]
     where = "Printed" if file is None else f"{file} was written"
