@@ -137,8 +137,9 @@ def _refreshed(seen: SeenPipeline, tables: Sequence[str]) -> Iterator[Finding]:
             names = ", ".join(flow.flow.called for flow in readers)
             yield a_warning(
                 "CKPT217",
-                f"a full refresh of {'.'.join(parts)} writes its rows again, and {names} reads them again in the next "
-                "run: what is there gets rows twice, or drops them as late",
+                f"a full refresh of {'.'.join(parts)} writes its rows again, and {names} is not refreshed: of a table "
+                "of files it reads all rows again, so what is there gets them twice, or drops them as late; of a Delta "
+                "table it may stop at the rows that are deleted",
                 hint="Refresh what reads it as well, down to the last table, if the sources still have all rows; a "
                 "sink outside the pipeline is to be emptied first.",
             )
