@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,7 +26,7 @@ class Case:
         runs: ``submit``, ``pyspark``, ``python``, ``bash`` (spark-submit in a shell), or ``pod`` (the log of a driver is
             printed, as Airflow does for a pod).
         shown: Rule whose finding is the evidence; empty where the text alone says it, ``possible`` where nothing proves
-            it any more; None where the checkpoint has nothing to do with it.
+            it any more; ``nobody`` where Airflow calls no callback; None where the checkpoint has nothing to do with it.
         what: What the application does (``start_query.py``); of a failure of the user's own not ``query``.
     """
 
@@ -89,8 +90,8 @@ def checksum_alone(query: Query) -> Query:
     return query
 
 
-def sink_log_hole(query: Query) -> Query:
-    forget(Path(str(query.to and query.to[1])) / "_spark_metadata", 1)
+def without_state(query: Query) -> Query:
+    shutil.rmtree(query.checkpoint / "state" / "0")
     return query
 
 
@@ -131,7 +132,7 @@ CASES = (
     Case("source_log_short", "files", short_source_log, "pyspark", "CKPT123"),
     Case("directory", "files", directory_in_the_way, "submit", "CKPT115"),
     Case("checksum_alone", "files", checksum_alone, "bash", "possible"),
-    Case("sink_log_hole", "files", sink_log_hole, "submit", "CKPT14"),
+    Case("state_gone", "sum", without_state, "submit", "CKPT13"),
     Case("keys_changed", "sum", other_keys, "submit", ""),
     Case("values_changed", "sum", other_values, "python", ""),
     Case("operator_changed", "sum", other_operator, "pod", ""),
@@ -142,7 +143,7 @@ CASES = (
     Case("own_cast", "files", whole, "submit", None, "cast"),
     Case("no_input", "files", no_input, "python", None),
     Case("no_application", "files", whole, "submit", None, "missing"),
-    Case("killed", "files", whole, "python", None, "killed"),
+    Case("killed", "files", whole, "python", "nobody", "killed"),
 )
 
 

@@ -5,6 +5,7 @@ python -m tests.notifications.failing.run [TASK]...
 
 from __future__ import annotations
 
+import email
 import json
 import os
 import shutil
@@ -12,7 +13,6 @@ import socketserver
 import sys
 import tempfile
 import threading
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -50,8 +50,8 @@ class Mails(socketserver.StreamRequestHandler):
 
 def judge(case: Case, text: str | None) -> tuple[bool, str]:
     """Whether a text is right, and in a word what it says."""
-    if text is None:
-        return False, "nothing was said"
+    if text is None:  # of a process that the kernel has killed, Airflow calls no callback
+        return case.shown == "nobody", "nothing was said"
     headline = text.split("\n")[0].partition(" failed: ")[2]
     if any(secret in text for secret in SECRETS):
         return False, "a secret is told"
@@ -91,7 +91,6 @@ def run(home: Path, chosen: Sequence[Case]) -> tuple[list[tuple[str, str, bool, 
         cases = prepare(spark, home / "queries", chosen)
     finally:
         spark.stop()
-    names = {case.name for case in chosen}
     listed, told = home / "cases.json", home / "told"
     listed.write_text(json.dumps(cases))
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Mails) as mails, cluster() as database:
@@ -112,9 +111,6 @@ def run(home: Path, chosen: Sequence[Case]) -> tuple[list[tuple[str, str, bool, 
                 stack.trigger(dag)
             states = {dag: wait_for_end(stack, dag) for dag in ("failing", "whole")}
             stack.wait_for("the DAG's callback", (told / "listened.dag.json").exists, 120)
-            deadline = time.monotonic() + 60  # a task that was killed is told by another process, if at all
-            while "killed" in names and not text_of(told, "killed") and time.monotonic() < deadline:
-                time.sleep(1)
         finally:
             stack.stop()
         mails.shutdown()
@@ -141,6 +137,12 @@ def others(home: Path, told: Path, states: Mapping[str, str]) -> list[str]:
     ):
         wrong.append(f"{len(Mails.got)} mails, and none with the cause")
     return wrong
+
+
+def read(mail: str) -> str:
+    """The text of a mail."""
+    parts = email.message_from_string(mail).walk()
+    return "\n".join(part.get_payload(decode=True).decode() for part in parts if not part.is_multipart())
 
 
 def main() -> int:
