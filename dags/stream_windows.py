@@ -23,12 +23,9 @@ wait for it.
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
 import sys
 import tempfile
-import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -36,7 +33,6 @@ from typing import Any
 from airflow.sdk import (
     DAG,
     Asset,
-    AssetWatcher,
     DayWindow,
     Param,
     PartitionedAssetTimetable,
@@ -46,113 +42,58 @@ from airflow.sdk import (
     task,
 )
 
-from airflow_provider_ckpt.operators.checkpoint import CheckpointWindowsOperator
-from airflow_provider_ckpt.triggers.checkpoint import CheckpointProgressTrigger
+from airflow_provider_ckpt.dags import windows_dag
+
+sys.path.append(str(Path(__file__).resolve().parent.parent / "demo"))
+import trial
 
 HOME = Path(os.environ.get("CKPT_STREAM_HOME", Path(tempfile.gettempdir()) / "ckpt-stream"))
-JOB = Path(__file__).resolve().parent.parent / "demo" / "streaming_job.py"
-INPUT, OUTPUT = HOME / "input", HOME / "output"
-CHECKPOINT = os.environ.get("CKPT_STREAM_CHECKPOINT", str(HOME / "checkpoint"))
-CONN_ID = os.environ.get("CKPT_STREAM_CONN_ID")
-
-FIRST_HOUR = START = datetime(2026, 1, 1, tzinfo=UTC)
-#: The time that the very first partition contains; without one it is the newest hour that is complete then.
-FROM = os.environ.get("CKPT_STREAM_FROM", None if "CKPT_STREAM_CHECKPOINT" in os.environ else FIRST_HOUR.isoformat())
-
-watched = CheckpointProgressTrigger(checkpoint=CHECKPOINT, checkpoint_conn_id=CONN_ID, every="PT1H", poke_interval=5)
-progress = Asset("orders_progress", watchers=[AssetWatcher(name="orders_progress", trigger=watched)])
+START = datetime(2026, 1, 1, tzinfo=UTC)
 hours = Asset("orders_hours")
 
-with DAG("stream_windows", schedule=progress, start_date=START, tags=["ckpt"], doc_md=__doc__):
-    CheckpointWindowsOperator(
-        task_id="windows",
-        checkpoint=CHECKPOINT,
-        checkpoint_conn_id=CONN_ID,
-        asset=hours,
-        window="PT1H",
-        start=FROM,
-        retries=3,
-        retry_delay=timedelta(seconds=10),
-    )
-
-of_the_hour = PartitionedAssetTimetable(assets=hours, default_partition_mapper=StartOfHourMapper())
-with DAG("stream_hourly", schedule=of_the_hour, start_date=START, tags=["ckpt"]):
-
-    @task
-    def sum_up(dag_run: Any = None) -> dict[str, Any]:
-        """What was sold in the hour of this run."""
-        return totals(dag_run.partition_key)
-
-    sum_up()
-
-of_the_day = PartitionedAssetTimetable(
-    assets=hours,
-    default_partition_mapper=RollupMapper(upstream_mapper=StartOfDayMapper(), window=DayWindow()),
+windows_dag(
+    checkpoint=os.environ.get("CKPT_STREAM_CHECKPOINT", str(HOME / "checkpoint")),
+    checkpoint_conn_id=os.environ.get("CKPT_STREAM_CONN_ID"),
+    asset=hours,
+    watched="orders_progress",
+    start=os.environ.get("CKPT_STREAM_FROM", None if "CKPT_STREAM_CHECKPOINT" in os.environ else START.isoformat()),
+    doc_md=__doc__,
 )
-with DAG("stream_daily", schedule=of_the_day, start_date=START, tags=["ckpt"]):
-
-    @task(task_id="sum_up")
-    def sum_up_day(dag_run: Any = None) -> dict[str, Any]:
-        """What was sold on the day of this run."""
-        return totals(dag_run.partition_key)
-
-    sum_up_day()
 
 
-def totals(prefix: str) -> dict[str, Any]:
-    """Sums over the stream's output whose minutes begin with an hour or a date."""
-    rows = [row for row in rows_of(OUTPUT) if row["minute"].isoformat().startswith(prefix)]
-    return {
-        "partition": prefix,
-        "events": sum(row["events"] for row in rows),
-        "amount": sum(row["amount"] for row in rows),
-    }
+def sum_up(dag_run: Any = None) -> dict[str, Any]:
+    """What was sold in the hour, or on the day, of this run."""
+    key = dag_run.partition_key
+    rows = [row for row in trial.rows(HOME / "output") if row["minute"].isoformat().startswith(key)]
+    sums = {name: sum(row[name] for row in rows) for name in ("events", "amount")}
+    return {"partition": key, **sums}
 
 
-def rows_of(output: Path) -> list[dict[str, Any]]:
-    """The rows of the parquet sink as Spark sees them: of the files that its sink log names, no others."""
-    import pyarrow.parquet
+each_hour = PartitionedAssetTimetable(assets=hours, default_partition_mapper=StartOfHourMapper())
+with DAG("stream_hourly", schedule=each_hour, start_date=START, tags=["ckpt"]):
+    task(sum_up)()
 
-    from airflow_provider_ckpt import api
+day = RollupMapper(upstream_mapper=StartOfDayMapper(), window=DayWindow())
+each_day = PartitionedAssetTimetable(assets=hours, default_partition_mapper=day)
+with DAG("stream_daily", schedule=each_day, start_date=START, tags=["ckpt"]):
+    task(sum_up)()
 
-    logs = [path for path in (output / "_spark_metadata").iterdir() if not path.name.startswith(".")]
-    entries = [api.decode(f"_spark_metadata/{path.name}", path.read_bytes()) for path in logs]
-    files = {item.path.removeprefix("file://") for entry in entries for item in entry.entries}
-    return [row for path in sorted(files) for row in pyarrow.parquet.read_table(path).to_pylist()]
-
-
-# --- a stream to try it with -----------------------------------------------------------------------------------
-
-with DAG(
-    "stream_orders",
-    schedule=None,
-    start_date=START,
-    max_active_runs=1,
-    params={"hours": Param(26, type="integer", minimum=1, description="How many hours of events to write")},
-    tags=["ckpt", "demo"],
-):
+count = Param(26, type="integer", minimum=1, description="How many hours of events to write")
+with DAG("stream_orders", schedule=None, start_date=START, max_active_runs=1, params={"hours": count}, tags=["ckpt"]):
 
     @task
     def write_events(params: Any = None) -> None:
         """Write the events of the next hours: a file for each."""
-        INPUT.mkdir(parents=True, exist_ok=True)
-        number = len(list(INPUT.glob("hour-*.json")))
-        for hour in range(number, number + params["hours"]):
-            at = FIRST_HOUR + timedelta(hours=hour)
-            events = [
-                {"at": (at + timedelta(minutes=minute)).isoformat(), "shop": shop, "cents": 100 * hour + minute}
-                for minute in range(60)
-                for shop in ("north", "south")
-            ]
-            draft = INPUT / f".hour-{hour:05d}.json"
-            draft.write_text("\n".join(map(json.dumps, events)))
-            draft.rename(INPUT / f"hour-{hour:05d}.json")
-            time.sleep(0.01)  # the source takes the oldest file first
+        first = len(list((HOME / "input").glob("hour-*.json")))
+        for hour in range(first, first + params["hours"]):
+            at = START + timedelta(hours=hour)
+            trial.write(
+                HOME / "input" / f"hour-{hour:05d}.json",
+                [
+                    {"at": (at + timedelta(minutes=minute)).isoformat(), "shop": shop, "cents": 100 * hour + minute}
+                    for minute in range(60)
+                    for shop in ("north", "south")
+                ],
+            )
 
-    @task
-    def run_query() -> None:
-        """Run the query in a process of its own until its input is used up; each file is a batch."""
-        command = [sys.executable, str(JOB), str(INPUT), str(OUTPUT), CHECKPOINT, "--once"]
-        subprocess.run(command, check=True, timeout=900, stdin=subprocess.DEVNULL)
-
-    write_events() >> run_query()
+    write_events() >> task(task_id="run_query")(trial.run)(str(HOME))

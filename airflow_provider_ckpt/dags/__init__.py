@@ -28,6 +28,7 @@ _WHERE = {
     "validation_dag": "validation",
     "watch_dag": "watch",
     "watch_queries": "watch",
+    "windows_dag": "windows",
 }
 
 __all__ = sorted(_WHERE)  # the names of the table

@@ -15,7 +15,6 @@ from airflow.sdk import DAG, Param, TaskGroup
 from airflow_provider_ckpt.dags import params
 from airflow_provider_ckpt.dags.approval import ask_and_carry_out
 from airflow_provider_ckpt.dags.steps import (
-    POLL,
     PROGRESS_TIMEOUT,
     SUBMIT_PARAMS,
     SubmitWithoutSparkOperator,
@@ -23,6 +22,7 @@ from airflow_provider_ckpt.dags.steps import (
     require_begun,
     state_of,
     submit,
+    wait_beside,
 )
 from airflow_provider_ckpt.dags.subject import OF_PARAMS, QueryGroup, Subject, dag_of, subject_of
 from airflow_provider_ckpt.operators.backup import CheckpointBackupOperator
@@ -30,7 +30,6 @@ from airflow_provider_ckpt.operators.base import is_nothing
 from airflow_provider_ckpt.operators.changes.rollback import CheckpointRollbackOperator
 from airflow_provider_ckpt.operators.continuity import CheckpointContinuityOperator
 from airflow_provider_ckpt.operators.gate import CheckpointGateOperator
-from airflow_provider_ckpt.sensors.checkpoint import CheckpointProgressSensor
 
 #: The step ``stop`` of a query that is stopped before the DAG runs.
 BEFORE = "before"
@@ -183,15 +182,13 @@ def deploy_tasks(
     judge.branch_pass, judge.branch_block = backup.task_id, closed.task_id
     require = require_begun(starting.task_id)
 
-    wait = CheckpointProgressSensor(
-        task_id="wait",
+    # not in the triggerer, which does not see that the start fails
+    wait = wait_beside(
+        starting,
+        subject,
         batch_id=f"{{{{ ti.xcom_pull(task_ids='{judge.task_id}')['resumes_at_batch'] }}}}",
-        deferrable=True,
-        mode="reschedule",
-        poke_interval=POLL,
         timeout=progress_timeout,
         pre_execute=require,
-        **subject.arguments,
     )
     continuity = CheckpointContinuityOperator(
         task_id="continuity",

@@ -123,13 +123,13 @@ def person(task_id: str, subject: Subject, asked: str, **task: Any) -> ApprovalO
     )
 
 
-def wait_beside(start: Any, subject: Subject, after: str, **task: Any) -> CheckpointProgressSensor:
+def wait_beside(start: Any, subject: Subject, after: str = "0", **task: Any) -> CheckpointProgressSensor:
     """The wait for the first commit of a query that a task starts: it runs beside that task, and fails with it.
 
     Args:
         start: The task, which may follow the query for as long as that runs.
         subject: The query.
-        after: Template of the last batch before.
+        after: Template of the last batch before, where no ``batch_id`` is given.
         **task: Other arguments of the sensor.
     """
     return CheckpointProgressSensor(

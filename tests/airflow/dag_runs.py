@@ -32,7 +32,9 @@ class Run:
 
     def answer(self, task_id: str, option: str) -> str:
         """Wait to be asked, and answer; what was shown."""
-        self.stack.wait_for_task(self.dag_id, self.run_id, task_id, ASKING)
+        ended = ("success", "failed", "upstream_failed", "skipped")
+        asked = self.stack.wait_for_task(self.dag_id, self.run_id, task_id, ASKING, *ended)
+        assert asked["state"] == ASKING, f"{task_id} is {asked['state']}, see {self.stack.home / 'logs'}"
         log = self.stack.logs / "scheduler.log"
 
         def has_paused() -> bool:
