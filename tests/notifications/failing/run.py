@@ -133,7 +133,7 @@ def others(home: Path, told: Path, states: Mapping[str, str]) -> list[str]:
     if "CKPT130" not in of_dag:
         wrong.append(f"the callback of the DAG has said: {of_dag}")
     if "delta_gone" in {case.stem.split(".")[0] for case in told.iterdir()} and not any(
-        "CKPT130" in mail for mail in Mails.got
+        "CKPT130" in read(mail) for mail in Mails.got
     ):
         wrong.append(f"{len(Mails.got)} mails, and none with the cause")
     return wrong
