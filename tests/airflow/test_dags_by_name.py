@@ -72,7 +72,7 @@ def test_a_rollback_with_the_sink_that_the_file_says(stack, place):
     )
     states = run.states()
     assert (states["rollback"], states["restarts"], states["wait"]) == ("success", "success", "skipped")
-    (change,) = history(Store.open(str(place / "orders")))
+    (change,) = history(Store.open(str(place / "orders")), Store.open(str(place / "undo" / "orders")))
     assert (newest(place, "orders"), change.accepted_sink) == (2, ("duplicated",))
 
 
