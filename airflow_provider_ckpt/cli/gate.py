@@ -39,7 +39,7 @@ from airflow_provider_ckpt.restart.gate import forecast_restart
 from airflow_provider_ckpt.storage.store import Store
 
 if TYPE_CHECKING:
-    from airflow_provider_ckpt.fleet.judge_pipeline import Foretell
+    from airflow_provider_ckpt.fleet.gated_pipeline import Foretell
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -205,7 +205,7 @@ def _pipeline_judged(
     piped: Piped, foretell: Foretell, full_refresh: tuple[str, ...], fail_on: Literal["block", "warn"]
 ) -> list[Judged]:
     """The pipeline as a whole, and each of its flows. Raises click.UsageError."""
-    from airflow_provider_ckpt.fleet.judge_pipeline import judge_pipeline  # the same
+    from airflow_provider_ckpt.fleet.gated_pipeline import judge_pipeline  # the same
 
     try:
         gated = judge_pipeline(piped.file, piped.seen, foretell, full_refresh=full_refresh)

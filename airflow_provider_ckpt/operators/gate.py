@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from airflow_provider_ckpt.checkpoint.view import CheckpointView
     from airflow_provider_ckpt.checks.findings import Finding
     from airflow_provider_ckpt.documents.tasks import GatedFlowFields, GateResultDocument, GatesResultDocument
-    from airflow_provider_ckpt.fleet.judge_pipeline import GatedPipeline
+    from airflow_provider_ckpt.fleet.gated_pipeline import GatedPipeline
     from airflow_provider_ckpt.query.query_file import Query
 
 #: XCom key of the ids that topics had when a gate saw them first.
@@ -204,7 +204,7 @@ class CheckpointGateOperator(PipelineTask, CheckpointOperator, BranchMixIn):
 
     def _gate_several(self, context: Any) -> GatesResultDocument:
         """The same for a pipeline, or for each query of a list."""
-        from airflow_provider_ckpt.fleet.judge_pipeline import GatedPipeline, judge_flows, judge_pipeline
+        from airflow_provider_ckpt.fleet.gated_pipeline import GatedPipeline, judge_flows, judge_pipeline
 
         self.require_shared({name: getattr(self, name) for name in _OF_ONE})
         given = {name: getattr(self, name) for name in _DECLARATIONS if name not in _OF_ONE}

@@ -48,6 +48,7 @@ NO_PLACES = frozenset(
         "RECORDS",
         "SNAPSHOT",
         "SOURCES",
+        "TABLE",
         "TEXT",
         "THREADS",
         "TIME",

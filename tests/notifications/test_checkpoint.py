@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from types import SimpleNamespace
+from urllib.parse import quote
 
 import pytest
 from airflow.providers.smtp.notifications.smtp import SmtpNotifier
@@ -11,6 +12,8 @@ from airflow.providers.smtp.notifications.smtp import SmtpNotifier
 from airflow_provider_ckpt.explain.explain import ask_checkpoint
 from airflow_provider_ckpt.notifications import checkpoint as module
 from airflow_provider_ckpt.notifications.checkpoint import EXPLAINED, ExplainNotifier, try_of
+from tests.docs.blocks import ROOT, blocks_of
+from tests.docs.shell import shows
 from tests.goldens import GOLDEN, unpack
 
 NAME = "dag_id=streams/run_id=r/task_id=orders/attempt=1.log"
@@ -57,6 +60,25 @@ def test_it_reads_the_log_and_the_checkpoint(context, gap, capsys):
     assert told["explanation_headline"] == text.split("\n")[0]
     assert text in capsys.readouterr().out
     assert "explanation" not in context and "checkpoint" not in context, "others get their own context"
+
+
+def test_the_page_about_it_shows_what_it_says(context, gap, tmp_path, monkeypatch):
+    unpack(next(GOLDEN.glob("spark-4.3.0/agg-hdfs.tar.gz")), tmp_path / "whole")
+    place, sink = tmp_path / "whole/checkpoint", tmp_path / "whole/output"
+    (place / "state/0/0/8.delta").unlink()
+    condition = "CANNOT_LOAD_STATE_STORE.CANNOT_READ_DELTA_FILE_NOT_EXISTS"
+    (tmp_path / NAME).write_text(f"StateStoreException: [{condition}] An error occurred during loading state.\n")
+    told = called(context, checkpoint=str(place), sink=f"file:{sink}")["explanation"]
+    (shown,) = [block for block in blocks_of(ROOT / "docs/how-to/explain-on-failure.md") if "run by" in block.notes]
+    for here, there in (
+        (quote(str(place), safe=""), quote("s3://lake/checkpoints/orders", safe="")),
+        (str(place), "s3://lake/checkpoints/orders"),
+        (str(sink), "s3://lake/orders"),
+        ("(run r,", "(run scheduled__2026-11-27,"),
+        ("example.com/sub/", "example.com/"),
+    ):
+        told = told.replace(here, there)
+    assert shows(shown.text, told), told
 
 
 def test_one_notifier_serves_many_tasks(context):

@@ -9,7 +9,7 @@ import pytest
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks.findings import a_warning, an_error
 from airflow_provider_ckpt.errors import StoreError
-from airflow_provider_ckpt.fleet.judge_pipeline import judge_pipeline
+from airflow_provider_ckpt.fleet.gated_pipeline import judge_pipeline
 from airflow_provider_ckpt.fleet.pipeline import with_flows
 from airflow_provider_ckpt.query.query_parser import parse_query_file
 from airflow_provider_ckpt.restart.forecast import Forecast
