@@ -10,25 +10,21 @@ from typing import TYPE_CHECKING, Any
 from airflow.providers.common.compat.sdk import AirflowException
 from airflow.sdk import Variable
 
-from airflow_provider_ckpt.checkpoint.find_flows import find_surroundings
-from airflow_provider_ckpt.checkpoint.observe import observe
-from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointError, GateFailedError
 from airflow_provider_ckpt.hooks.pipeline_task import PipelineTask
 from airflow_provider_ckpt.operators.base import CheckpointOperator, declared
 from airflow_provider_ckpt.operators.told import findings_told, reasons_text
-from airflow_provider_ckpt.query.deploy import DeploySpec
 from airflow_provider_ckpt.report.table import Table, facts
-from airflow_provider_ckpt.report.tables import findings_table
-from airflow_provider_ckpt.restart.bookmark import Bookmark, read_bookmark, take_bookmark
-from airflow_provider_ckpt.restart.continuity import Continuity, continuity
-from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.untrusted.bounded_json import parse_json
 
 if TYPE_CHECKING:
+    from airflow_provider_ckpt.checkpoint.view import CheckpointView
     from airflow_provider_ckpt.documents.tasks import ContinuitiesResultDocument, ContinuityResultDocument
+    from airflow_provider_ckpt.restart.bookmark import Bookmark
+    from airflow_provider_ckpt.restart.continuity import Continuity
+    from airflow_provider_ckpt.storage.store import Store
 
 
 class CheckpointContinuityOperator(PipelineTask, CheckpointOperator):
@@ -76,6 +72,10 @@ class CheckpointContinuityOperator(PipelineTask, CheckpointOperator):
 
     def execute(self, context: Any) -> ContinuityResultDocument | ContinuitiesResultDocument:
         """Compare, log, and fail when the query did not continue."""
+        from airflow_provider_ckpt.checkpoint.observe import observe
+        from airflow_provider_ckpt.restart.bookmark import read_bookmark
+        from airflow_provider_ckpt.restart.continuity import continuity
+
         with self.running(context):
             if self.is_several:
                 return self._compare_several(context)
@@ -102,6 +102,7 @@ class CheckpointContinuityOperator(PipelineTask, CheckpointOperator):
     def _compare_several(self, context: Any) -> ContinuitiesResultDocument:
         """The same for each flow of a pipeline, or each query of a list, of which the gate took a bookmark."""
         from airflow_provider_ckpt.fleet.continuities import flow_continuity, worst_status
+        from airflow_provider_ckpt.report.tables import findings_table
 
         if self.bookmark_variable:
             raise CheckpointError("bookmark_variable is of one query; give the bookmark of the gate")
@@ -147,6 +148,8 @@ class CheckpointContinuityOperator(PipelineTask, CheckpointOperator):
 
     def _begin(self) -> ContinuityResultDocument:
         """The first run on a schedule: there is nothing yet to compare with."""
+        from airflow_provider_ckpt.checkpoint.observe import observe
+
         view = observe(self.store())
         self._remember(view)
         return {
@@ -159,13 +162,19 @@ class CheckpointContinuityOperator(PipelineTask, CheckpointOperator):
         }
 
     def _remember(self, view: CheckpointView) -> None:
+        from airflow_provider_ckpt.restart.bookmark import take_bookmark
+
         Variable.set(self.bookmark_variable, json.dumps(take_bookmark(view).to_dict()))
 
     def _kinds(self) -> dict[str, str]:
+        from airflow_provider_ckpt.query.deploy import DeploySpec
+
         sources = declared(DeploySpec(), {"sources": self.sources}).source_kinds or {}
         return {name: kind for name, kind in sources.items() if kind}
 
     def _report(self, view: CheckpointView, result: Continuity) -> None:
+        from airflow_provider_ckpt.report.tables import findings_table
+
         stopped_after = result.bookmark.batch_id
         rows = [("status", result.status), ("stopped after", stopped_after), ("now", result.latest_committed)]
         self.report(facts(view.location, rows), findings_table(result.findings))
@@ -173,6 +182,8 @@ class CheckpointContinuityOperator(PipelineTask, CheckpointOperator):
 
 def _bookmarks(given: Any) -> dict[str, Bookmark]:
     """The bookmarks that a gate of several queries has pushed, by name. Raises CheckpointError."""
+    from airflow_provider_ckpt.restart.bookmark import read_bookmark
+
     try:
         value = parse_json(given) if isinstance(given, str) else given
     except ValueError as error:
@@ -187,6 +198,10 @@ def _bookmarks(given: Any) -> dict[str, Bookmark]:
 
 def _now(store: Store, bookmark: Bookmark) -> CheckpointView:
     """The checkpoint of a query with what is beside it; of a flow that has not run, nothing."""
+    from airflow_provider_ckpt.checkpoint.find_flows import find_surroundings
+    from airflow_provider_ckpt.checkpoint.observe import observe
+    from airflow_provider_ckpt.checkpoint.view import CheckpointView
+
     around = find_surroundings(store, table=True)
     if not any(store.ls()):
         return CheckpointView(store.location, now_ms(), {}, complete=True, surroundings=around)

@@ -16,19 +16,16 @@ from airflow_provider_ckpt.hooks.pipeline_task import PipelineTask
 from airflow_provider_ckpt.operators.base import CheckpointOperator, declared
 from airflow_provider_ckpt.operators.task_confs import confs_of, read_text, require_known, task_id_of
 from airflow_provider_ckpt.operators.told import findings_told, reasons_text
-from airflow_provider_ckpt.query.deploy import DeploySpec, parse_conf_file
 from airflow_provider_ckpt.query.yaml_text import parse_yaml
-from airflow_provider_ckpt.report.tables import findings_table, forecast_tables, headline, not_judged_text
-from airflow_provider_ckpt.restart.bookmark import take_bookmark
-from airflow_provider_ckpt.restart.forecast import DECISIONS, Forecast
-from airflow_provider_ckpt.restart.gate import forecast_restart
 
 if TYPE_CHECKING:
     from airflow_provider_ckpt.checkpoint.view import CheckpointView
     from airflow_provider_ckpt.checks.findings import Finding
     from airflow_provider_ckpt.documents.tasks import GatedFlowFields, GateResultDocument, GatesResultDocument
     from airflow_provider_ckpt.fleet.gated_pipeline import GatedPipeline
+    from airflow_provider_ckpt.query.deploy import DeploySpec
     from airflow_provider_ckpt.query.query_file import Query
+    from airflow_provider_ckpt.restart.forecast import Forecast
 
 #: XCom key of the ids that topics had when a gate saw them first.
 TOPIC_IDS = "topic_ids"
@@ -161,6 +158,10 @@ class CheckpointGateOperator(PipelineTask, CheckpointOperator, BranchMixIn):
 
     def execute(self, context: Any) -> GateResultDocument | GatesResultDocument:
         """Forecast, log, and let the deploy pass or block it."""
+        from airflow_provider_ckpt.report.tables import forecast_tables, headline, not_judged_text
+        from airflow_provider_ckpt.restart.bookmark import take_bookmark
+        from airflow_provider_ckpt.restart.gate import forecast_restart
+
         with self.running(context):
             require_flags(self, "quick")
             if self.is_several:
@@ -205,6 +206,7 @@ class CheckpointGateOperator(PipelineTask, CheckpointOperator, BranchMixIn):
     def _gate_several(self, context: Any) -> GatesResultDocument:
         """The same for a pipeline, or for each query of a list."""
         from airflow_provider_ckpt.fleet.gated_pipeline import GatedPipeline, judge_flows, judge_pipeline
+        from airflow_provider_ckpt.restart.gate import forecast_restart
 
         self.require_shared({name: getattr(self, name) for name in _OF_ONE})
         given = {name: getattr(self, name) for name in _DECLARATIONS if name not in _OF_ONE}
@@ -232,6 +234,10 @@ class CheckpointGateOperator(PipelineTask, CheckpointOperator, BranchMixIn):
 
     def _told_several(self, context: Any, gated: GatedPipeline) -> GatesResultDocument:
         """Log, push, and pass or block."""
+        from airflow_provider_ckpt.report.tables import findings_table, forecast_tables, headline
+        from airflow_provider_ckpt.restart.bookmark import take_bookmark
+        from airflow_provider_ckpt.restart.forecast import DECISIONS
+
         bookmarks, reasons = dict[str, Any](), list[str]()
         queries: dict[str, GatedFlowFields] = {}
         if gated.findings:
@@ -324,6 +330,8 @@ def topic_ids_of(given: Mapping[str, str] | str | None) -> dict[str, str]:
 
 
 def _read_confs(conf_file: str) -> Mapping[str, str]:
+    from airflow_provider_ckpt.query.deploy import parse_conf_file
+
     text = read_text(conf_file)
     try:
         return parse_conf_file(text, conf_file)

@@ -10,30 +10,22 @@ from airflow.providers.common.compat.sdk import BaseOperator
 
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointError, GateFailedError, ThresholdError
-from airflow_provider_ckpt.fleet.queries.read_flows import WantedQueries, read_flows
-from airflow_provider_ckpt.fleet.queries.read_queries import THREADS, QueryReader
-from airflow_provider_ckpt.fleet.queries.row import QueryRow
+from airflow_provider_ckpt.fleet import THREADS
 from airflow_provider_ckpt.hooks.checkpoint import duration_ms_of
 from airflow_provider_ckpt.hooks.kafka import kafka_config
 from airflow_provider_ckpt.hooks.query_file import read_file
-from airflow_provider_ckpt.lineage.datasets import Named
 from airflow_provider_ckpt.lineage.page_link import CheckpointsLink
 from airflow_provider_ckpt.lineage.task import CheckpointTask
 from airflow_provider_ckpt.operators.base import texts_of
 from airflow_provider_ckpt.operators.told import MOST_REASONS, MOST_TOLD, reasons_text
-from airflow_provider_ckpt.report.query_tables import (
-    alarm_lines,
-    headline,
-    matter_lines,
-    queries_table,
-    running_line,
-    unknown_lines,
-)
 from airflow_provider_ckpt.report.table import LOG_WIDTH, render
 from airflow_provider_ckpt.visible import visible
 
 if TYPE_CHECKING:
     from airflow_provider_ckpt.documents.tasks import QueriesResultDocument, ToldQueryFields
+    from airflow_provider_ckpt.fleet.queries.read_flows import WantedQueries
+    from airflow_provider_ckpt.fleet.queries.row import QueryRow
+    from airflow_provider_ckpt.lineage.datasets import Named
 
 _FAILING = ("error", "never")
 
@@ -97,6 +89,8 @@ class CheckpointQueriesOperator(CheckpointTask, BaseOperator):
 
     def execute(self, context: Any) -> QueriesResultDocument:
         """Read, log, and fail for what is the matter."""
+        from airflow_provider_ckpt.fleet.queries.read_queries import QueryReader
+
         with self.running(context):
             wanted, timeout_ms = self._wanted(), duration_ms_of("read_timeout", self.read_timeout)
             reader = QueryReader(
@@ -128,6 +122,8 @@ class CheckpointQueriesOperator(CheckpointTask, BaseOperator):
         return iter(())
 
     def _wanted(self) -> WantedQueries:
+        from airflow_provider_ckpt.fleet.queries.read_flows import read_flows
+
         file = self.declared_file
         assert file is not None  # declare_query has read it
         wanted = read_flows(file, texts_of("query", self.query), self.hook.store)
@@ -148,6 +144,14 @@ class CheckpointQueriesOperator(CheckpointTask, BaseOperator):
 
     def _report(self, rows: Sequence[QueryRow]) -> None:
         """One log entry with the table, and with what it cannot show."""
+        from airflow_provider_ckpt.report.query_tables import (
+            headline,
+            matter_lines,
+            queries_table,
+            running_line,
+            unknown_lines,
+        )
+
         table, left_out = queries_table(rows, LOG_WIDTH)
         running = running_line(rows)
         lines = [
@@ -166,6 +170,8 @@ def _told(row: QueryRow) -> ToldQueryFields:
 
 def _reasons(row: QueryRow) -> list[str]:
     """What is the matter with a query, a sentence each."""
+    from airflow_provider_ckpt.report.query_tables import alarm_lines
+
     said = list(alarm_lines(row))
     if not said and row.checkpoint is not None and row.checkpoint.lag_error is not None:
         said.append(f"{row.name}: a source cannot be asked: {row.checkpoint.lag_error.rstrip('.')}.")

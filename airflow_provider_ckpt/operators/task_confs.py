@@ -18,11 +18,7 @@ from airflow.providers.common.compat.sdk import BaseHook
 
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.hooks.extra import extra_of
-from airflow_provider_ckpt.query.deploy import parse_conf_file
-from airflow_provider_ckpt.query.spark_submit import confs_of_words
-from airflow_provider_ckpt.query.spark_version import conf_text
 from airflow_provider_ckpt.query.yaml_text import parse_yaml
-from airflow_provider_ckpt.storage.store import Store
 
 SUPPORTED = (
     "a SparkSubmitOperator or a @task.pyspark task, or one that submits to Databricks, EMR, Dataproc, Glue, Livy or "
@@ -121,6 +117,8 @@ def confs_of(dag: Any, task_id: str, context: Any) -> dict[str, str]:
 
     Raises CheckpointError when there is no such task, or its confs are not known.
     """
+    from airflow_provider_ckpt.query.spark_version import conf_text
+
     if task_id not in dag.task_ids:
         raise CheckpointError(
             f"the DAG {dag.dag_id} has no task {task_id!r}", hint=f"spark_task must be {SUPPORTED} of the same DAG."
@@ -164,6 +162,8 @@ def require_known(task: Any, dag: Any = None) -> None:
 
 def read_text(location: str) -> str:
     """A small file: a path of this machine, or a URL. Raises CheckpointError when it cannot be read as UTF-8."""
+    from airflow_provider_ckpt.storage.store import Store
+
     directory, name = posixpath.split(location)
     try:
         return Store.open(directory or ".").read(name).decode()
@@ -198,6 +198,8 @@ def _reader_of(operator: Any) -> Reader:
 
 def _submitted(task: _Task) -> Confs:
     """``--properties-file`` and over it ``--conf``, as spark-submit has it. The connection sets no SQL conf."""
+    from airflow_provider_ckpt.query.deploy import parse_conf_file
+
     task.reads()
     properties = task.value("properties_file")
     return {**(parse_conf_file(read_text(properties)) if properties else {}), **(task.value("conf") or {})}
@@ -217,6 +219,8 @@ def _of_session(task: _Task) -> Confs:
 
 def _of_words(words: Iterable[str]) -> Confs:
     """The confs of the arguments of ``spark-submit``. Raises ConfsNotKnown."""
+    from airflow_provider_ckpt.query.spark_submit import confs_of_words
+
     try:
         return confs_of_words(words)
     except ValueError as error:

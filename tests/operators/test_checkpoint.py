@@ -20,7 +20,7 @@ LIGHT = {
     *("untrusted", "visible"),
 }
 #: Modules that load more; `prune` the defaults of its arguments.
-HEAVY = {"gate", "continuity", "queries", "prune"}
+HEAVY = {"prune"}
 
 
 def test_a_type_checker_sees_the_names_that_there_are():
@@ -48,6 +48,7 @@ def test_a_name_that_is_none_is_no_attribute():
             for name in ("CheckpointRollbackOperator", "CheckpointRestoreOperator")
         ),
         *(f"operators.checkpoint import {name}" for name in ("CheckpointBackupOperator", "CheckpointIndexOperator")),
+        "operators.checkpoint import CheckpointGateOperator",
         "sensors.checkpoint import CheckpointProgressSensor",
         "triggers.checkpoint import CheckpointProgressTrigger",
     ],

@@ -8,6 +8,7 @@ import pytest
 from airflow.providers.common.compat.sdk import AirflowException, AirflowFailException
 
 from airflow_provider_ckpt.documents.tasks import QueriesResultDocument
+from airflow_provider_ckpt.fleet.queries import read_queries
 from airflow_provider_ckpt.operators import queries as module
 from airflow_provider_ckpt.operators.checkpoint import CheckpointQueriesOperator
 from tests.fleets import damage
@@ -99,7 +100,7 @@ def test_connections_are_those_of_the_file(declared, monkeypatch):
         taken.update(config=config, configs=configs, threads=threads, timeout_s=timeout_s, conn=opened.__self__)
         return SimpleNamespace(read=lambda: iter(()))
 
-    monkeypatch.setattr(module, "QueryReader", reader)
+    monkeypatch.setattr(read_queries, "QueryReader", reader)
     monkeypatch.setattr(module, "kafka_config", lambda conn_id: {"conn": conn_id, "a": "1"} if conn_id else {})
     declared(
         "kafka: {main: {bootstrap.servers: 'b1:9092', conn_id: secured, a: '2'}}\nstorage: {conn_id: lake}\n"

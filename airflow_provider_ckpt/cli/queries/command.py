@@ -18,8 +18,9 @@ from airflow_provider_ckpt.cli.options import (
 )
 from airflow_provider_ckpt.cli.queries.output import show
 from airflow_provider_ckpt.cli.query_names import declared_file, declared_storage, unknown_name
+from airflow_provider_ckpt.fleet import THREADS
 from airflow_provider_ckpt.fleet.queries.read_flows import read_flows
-from airflow_provider_ckpt.fleet.queries.read_queries import THREADS, QueryReader
+from airflow_provider_ckpt.fleet.queries.read_queries import QueryReader
 from airflow_provider_ckpt.fleet.queries.row import exit_code_of
 
 

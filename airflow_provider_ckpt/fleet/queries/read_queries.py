@@ -19,6 +19,7 @@ from airflow_provider_ckpt.checks import check
 from airflow_provider_ckpt.checks.inspect import examine
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.errors import CheckpointError, CheckpointNotFoundError, StoreUnavailableError
+from airflow_provider_ckpt.fleet import THREADS
 from airflow_provider_ckpt.fleet.find import patiently
 from airflow_provider_ckpt.fleet.judge import row_of
 from airflow_provider_ckpt.fleet.queries.ask_in_time import Late, in_time
@@ -37,7 +38,7 @@ from airflow_provider_ckpt.times import duration_text
 
 #: The brokers are asked for so many queries together; as many checkpoints are held at once.
 TOGETHER = 200
-THREADS, TIMEOUT_S = 8, 15.0
+TIMEOUT_S = 15.0
 #: Of so many queries it is remembered what has been read.
 MOST_REMEMBERED = 1_000
 _SOCKET_TIMEOUT = "socket.timeout.ms"
