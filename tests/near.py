@@ -17,6 +17,7 @@ import grimp
 
 from airflow_provider_ckpt.change.plan.kinds import KINDS
 from airflow_provider_ckpt.cli import MODULES
+from airflow_provider_ckpt.dags import WHERE
 from tests.purity import PACKAGE
 
 ROOT = Path(__file__).parents[1]
@@ -58,7 +59,7 @@ def graph() -> grimp.ImportGraph:
 
 
 def _by_name(name: str, found: grimp.ImportGraph) -> Iterator[str]:
-    """What a module of the tests reaches and does not import: commands by their names, and fixtures of its rooms."""
+    """What a module of the tests reaches and does not import: commands and blocks of DAGs by names, fixtures of its rooms."""
     path = ROOT / f"{name.replace('.', '/')}.py"
     if not path.exists():
         return
@@ -66,6 +67,8 @@ def _by_name(name: str, found: grimp.ImportGraph) -> Iterator[str]:
     if f"{PACKAGE}.cli" in found.find_modules_directly_imported_by(name):
         named = MODULES if _ALL.search(text) else [word for word in MODULES if re.search(rf"[\"' ]{word}[\"' ]", text)]
         yield from {f"{PACKAGE}.cli.{MODULES[command]}" for command in named}
+    if f"{PACKAGE}.dags" in found.find_modules_directly_imported_by(name):
+        yield from {f"{PACKAGE}.dags.{module}" for block, module in WHERE.items() if re.search(rf"\b{block}\b", text)}
     for room in path.relative_to(ROOT).parents:
         conftest = ".".join((*room.parts, "conftest"))
         if len(room.parts) > 1 and conftest in found.modules and conftest != name:

@@ -8,7 +8,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-_WHERE = {
+#: The module of each block and factory.
+WHERE = {
     "audit_dag": "audit",
     "back_up_queries": "backup",
     "backup_dag": "backup",
@@ -31,11 +32,11 @@ _WHERE = {
     "windows_dag": "windows",
 }
 
-__all__ = sorted(_WHERE)  # the names of the table
+__all__ = sorted(WHERE)  # the names of the table
 
 
 def __getattr__(name: str) -> Any:
     """The block or factory of a name, from its module."""
-    if name not in _WHERE:
+    if name not in WHERE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_WHERE[name]}"), name)
+    return getattr(import_module(f"{__name__}.{WHERE[name]}"), name)
