@@ -23,6 +23,7 @@ from airflow_provider_ckpt.operators.continuity import CheckpointContinuityOpera
 from airflow_provider_ckpt.operators.gate import CheckpointGateOperator
 from airflow_provider_ckpt.operators.stage import CheckpointStageOperator
 from airflow_provider_ckpt.operators.switch import CheckpointSwitchOperator
+from airflow_provider_ckpt.operators.task_confs import can_read
 from airflow_provider_ckpt.sensors.checkpoint import CheckpointProgressSensor
 
 #: How long the new version may take to the range that is compared.
@@ -124,7 +125,9 @@ def _tasks(stop_old_step: Any, shadow_timeout: timedelta, poll: timedelta) -> No
         "accept_sink": "{{ params.accept_sink }}",
         "backup_root": "{{ params.backup_root }}",
     }
+    restart = submit(**SUBMIT_PARAMS)(task_id="restart")
     declared: dict[str, Any] = {
+        "spark_task": restart if can_read(restart) else None,
         "sources": "{{ params.sources }}",
         "sink": "{{ params.sink }}",
         "spark_version": VERSION_OF_PARAMS,
@@ -134,7 +137,7 @@ def _tasks(stop_old_step: Any, shadow_timeout: timedelta, poll: timedelta) -> No
 
     allowed = CheckpointSwitchOperator(task_id="allowed", **switch, **checkpoint)
 
-    gate = CheckpointGateOperator(task_id="gate", spark_task="restart", **declared, **checkpoint)
+    gate = CheckpointGateOperator(task_id="gate", **declared, **checkpoint)
 
     backup = CheckpointBackupOperator(task_id="backup", backup_root="{{ params.backup_root }}", **checkpoint)
 
@@ -207,15 +210,13 @@ def _tasks(stop_old_step: Any, shadow_timeout: timedelta, poll: timedelta) -> No
 
     stopped = CheckpointSwitchOperator(task_id="stopped", query_is_stopped=True, **switch, **checkpoint)
 
-    gate_again = CheckpointGateOperator(task_id="gate_again", spark_task="restart", **declared, **checkpoint)
+    gate_again = CheckpointGateOperator(task_id="gate_again", **declared, **checkpoint)
 
     keep = CheckpointBackupOperator(task_id="keep", backup_root="{{ params.backup_root }}", **checkpoint)
 
     still_stopped = CheckpointSwitchOperator(
         task_id="still_stopped", query_is_stopped=True, unchanged_since=stopped.output, **switch, **checkpoint
     )
-
-    restart = submit(**SUBMIT_PARAMS)(task_id="restart")
 
     wait = CheckpointProgressSensor(
         task_id="wait",

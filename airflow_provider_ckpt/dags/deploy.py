@@ -17,7 +17,6 @@ from airflow_provider_ckpt.dags.approval import ask_and_carry_out
 from airflow_provider_ckpt.dags.steps import (
     PROGRESS_TIMEOUT,
     SUBMIT_PARAMS,
-    SubmitWithoutSparkOperator,
     place,
     require_begun,
     state_of,
@@ -30,13 +29,11 @@ from airflow_provider_ckpt.operators.base import is_nothing
 from airflow_provider_ckpt.operators.changes.rollback import CheckpointRollbackOperator
 from airflow_provider_ckpt.operators.continuity import CheckpointContinuityOperator
 from airflow_provider_ckpt.operators.gate import CheckpointGateOperator
+from airflow_provider_ckpt.operators.task_confs import can_read
+from airflow_provider_ckpt.query.sink import parse_sink
 
 #: The step ``stop`` of a query that is stopped before the DAG runs.
 BEFORE = "before"
-#: A file sink by its format, too.
-FILES = ("file", "parquet", "json", "csv", "orc", "text")
-#: The tasks whose confs a gate can read, by the names of their classes.
-READABLE = {"SparkSubmitOperator", "PySparkOperator", "_PySparkDecoratedOperator", SubmitWithoutSparkOperator.__name__}
 
 PARAMS: dict[str, Param] = {
     **params.QUERY,
@@ -148,8 +145,8 @@ def deploy_tasks(
         stop: The step that stops the query, whichever version runs; without one, a person is asked to. It has to
             succeed for a query that does not run. ``"before"`` says that the query is stopped before the DAG runs, and
             that a person says so again when a rollback is approved.
-        start: The step that starts the new version; without one, a person is asked to. Of a ``SparkSubmitOperator`` the
-            gate takes the confs.
+        start: The step that starts the new version; without one, a person is asked to. The gate takes its confs
+            when it can read them, as those of a ``SparkSubmitOperator``.
         start_id: The id of its task.
         start_previous: The step that starts the version before, after a rollback; without one, a person is asked to.
             ``False`` leaves it to whoever has started the DAG.
@@ -165,7 +162,7 @@ def deploy_tasks(
     starting = place(start, start_id, subject, "Start the new version of the query")
     judge = CheckpointGateOperator(
         task_id="gate",
-        spark_task=starting if {kind.__name__ for kind in type(starting).__mro__} & READABLE else None,
+        spark_task=starting if can_read(starting) else None,
         confs=confs,
         sources=sources,
         sink=sink,
@@ -253,8 +250,7 @@ def trim_by_sink(context: Any) -> None:
     planning = context["task"]
     if is_nothing(planning.trim_sink_log):
         with planning.running(context):
-            sink = str(planning.sink or "").lower()
-            planning.trim_sink_log = sink.startswith(tuple(f"{kind}:" for kind in FILES))
+            planning.trim_sink_log = not is_nothing(planning.sink) and parse_sink(planning.sink).kind == "file"
 
 
 def blocked(forecast: Mapping[str, Any]) -> None:

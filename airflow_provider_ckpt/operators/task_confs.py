@@ -24,7 +24,7 @@ SUPPORTED = (
     "a SparkSubmitOperator or a @task.pyspark task, or one that submits to Databricks, EMR, Dataproc, Glue, Livy or "
     "Spark's operator for Kubernetes"
 )
-_INSTEAD = "for other tasks give confs or conf_file."
+_HINT = f"spark_task must be {SUPPORTED} that is not mapped; for other tasks give confs or conf_file."
 #: Tasks of Databricks that run an application on a cluster.
 _ON_CLUSTERS = ("spark_jar_task", "notebook_task", "spark_python_task", "spark_submit_task", "python_wheel_task")
 
@@ -121,22 +121,23 @@ def confs_of(dag: Any, task_id: str, context: Any) -> dict[str, str]:
 
     if task_id not in dag.task_ids:
         raise CheckpointError(
-            f"the DAG {dag.dag_id} has no task {task_id!r}", hint=f"spark_task must be {SUPPORTED} of the same DAG."
+            f"the DAG {dag.dag_id} has no task {task_id!r}",
+            hint=f"spark_task must be a task of the same DAG: {SUPPORTED}.",
         )
     operator = dag.get_task(task_id)
     try:
         confs = _reader_of(operator)(_Task(operator, context))
     except ConfsNotKnown as error:
-        raise CheckpointError(_sentence(operator, error), hint=_hint()) from None
+        raise CheckpointError(_sentence(operator, error), hint=_HINT) from None
     except CheckpointError:
         raise
     except Exception as error:  # templates, connections and callables of others
-        raise CheckpointError(f"{_sentence(operator, None)}: {type(error).__name__}: {error}", hint=_hint()) from error
+        raise CheckpointError(f"{_sentence(operator, None)}: {type(error).__name__}: {error}", hint=_HINT) from error
     return {str(key): conf_text(value) for key, value in confs.items()}
 
 
 def require_known(task: Any, dag: Any = None) -> None:
-    """Refuse a task whose operator can never tell its confs, while the DAG is parsed. Nothing is read or rendered.
+    """While the DAG is parsed, refuse a task whose confs can never be read. Nothing is read or rendered.
 
     Args:
         task: The operator, the result of a ``@task`` call, or the id of a task.
@@ -160,6 +161,15 @@ def require_known(task: Any, dag: Any = None) -> None:
         raise ValueError(f"{_sentence(operator, error)}; give the gate confs= or conf_file= instead") from None
 
 
+def can_read(task: Any) -> bool:
+    """Whether the confs of a task are known, or may be when a gate runs; as :func:`require_known` sees it."""
+    try:
+        require_known(task)
+    except ValueError:
+        return False
+    return True
+
+
 def read_text(location: str) -> str:
     """A small file: a path of this machine, or a URL. Raises CheckpointError when it cannot be read as UTF-8."""
     from airflow_provider_ckpt.storage.store import Store
@@ -175,10 +185,6 @@ def _sentence(operator: Any, error: ConfsNotKnown | None) -> str:
     said = f"ckpt cannot read the confs of task {operator.task_id} ({type(operator).__name__})"
     why = "" if error is None else str(error)
     return f"{said}: {why}" if why else said
-
-
-def _hint() -> str:
-    return f"spark_task must be {SUPPORTED} that is not mapped; {_INSTEAD}"
 
 
 Confs = Mapping[str, Any]

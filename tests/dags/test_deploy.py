@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
-from airflow.providers.common.compat.sdk import AirflowFailException
+from airflow.providers.common.compat.sdk import AirflowFailException, BaseOperator
 from airflow.providers.standard.operators.bash import BashOperator
 from airflow.providers.standard.operators.hitl import ApprovalOperator
 from airflow.sdk import DAG
@@ -62,6 +62,23 @@ def test_the_gate_takes_the_confs_of_the_start_in_its_group():
     other = deploy_dag(ORDERS, backup_root=BACKUPS, stop=print, start=print, confs={"a": "b"})
     assert other.get_task("gate").spark_task is None and other.get_task("gate").confs == {"a": "b"}
     assert other.dag_id == "deploy_shop__orders"
+
+
+class DatabricksSubmitRunOperator(BaseOperator):
+    """The class by whose name its confs are read."""
+
+    def __init__(self, *, json: dict, **kwargs: object) -> None:
+        super().__init__(**kwargs)
+        self.json = json
+
+
+@pytest.mark.parametrize(
+    ("cluster", "asked"),
+    [({"new_cluster": {"spark_conf": {"a": "b"}}}, "start"), ({"existing_cluster_id": "c"}, None)],
+)
+def test_the_gate_takes_the_confs_of_a_start_on_a_cluster_that_says_them(cluster, asked):
+    start = partial(DatabricksSubmitRunOperator, json={"spark_python_task": {"python_file": "o.py"}, **cluster})
+    assert deploy_dag(ORDERS, backup_root=BACKUPS, start=start).get_task("gate").spark_task == asked
 
 
 def test_a_person_is_asked_for_each_step_that_is_not_given():

@@ -13,8 +13,10 @@ from airflow.providers.standard.operators.hitl import ApprovalOperator
 from airflow.sdk import DAG, task
 from airflow.sdk.exceptions import AirflowRescheduleException
 
+from airflow_provider_ckpt.dags import blue_green_dag, deploy_dag, pre_deploy_gate_dag
 from airflow_provider_ckpt.dags.steps import place, require_begun, state_of, submit
 from airflow_provider_ckpt.dags.subject import subject_of
+from airflow_provider_ckpt.operators.gate import CheckpointGateOperator
 
 pytestmark = pytest.mark.airflow
 ORDERS = subject_of("s3://lake/checkpoints/orders")
@@ -90,6 +92,20 @@ def test_without_the_provider_of_spark_a_submit_refuses_and_says_what_to_install
         AirflowFailException, match=r"orders.py cannot be submitted: apache-airflow-providers-apache-sp"
     ):
         task.execute({})
+
+
+@pytest.mark.parametrize(
+    "makes",
+    [
+        pre_deploy_gate_dag,
+        blue_green_dag,
+        lambda: deploy_dag("orders", start=submit("orders.py"), confs={"a": "b"}),
+    ],
+)
+def test_without_it_the_dags_that_submit_load_and_their_gates_ask_no_task_for_confs(monkeypatch, makes):
+    monkeypatch.setitem(sys.modules, "airflow.providers.apache.spark.operators.spark_submit", None)
+    gates = [task for task in makes().tasks if isinstance(task, CheckpointGateOperator)]
+    assert gates and {gate.spark_task for gate in gates} == {None}
 
 
 def test_with_it_a_submit_is_its_operator():
