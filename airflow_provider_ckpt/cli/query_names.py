@@ -186,9 +186,9 @@ def _declared_words(command: click.Command, file: QueryFile, query: Query, given
 
 
 def _storage_options(file: QueryFile, words: Sequence[str]) -> list[str]:
-    """The words that say the options of storage that the file declares, without those that are given."""
-    given = [word.removeprefix("--storage-option=") for word in words]
-    return [word for text in declared_storage(file, given) for word in ("--storage-option", text)]
+    """The file's storage options as words of a command line, without those already given."""
+    declared = declared_storage(file, _values(words, "--storage-option"))
+    return [word for text in declared for word in ("--storage-option", text)]
 
 
 def declared_storage(file: QueryFile, given: Sequence[str]) -> list[str]:
@@ -226,8 +226,8 @@ def _with_pipelines(
     from airflow_provider_ckpt.cli.options import opening  # which reads names itself
     from airflow_provider_ckpt.fleet.read_pipeline import read_pipeline, with_pipelines
 
-    options = [*_values(words, "--storage-option"), *_storage_options(file, words)[1::2]]
-    opened = opening(tuple(options))
+    given = _values(words, "--storage-option")
+    opened = opening((*given, *declared_storage(file, given)))
     said = [words[at] for at in operands]
     whole = {at: words[at] for at in operands if words[at] in file.pipelines}
     found, places = list(words), dict[int, list[str]]()
@@ -248,9 +248,8 @@ def _with_pipelines(
         raise click.UsageError(str(error)) from None
     for at in sorted(places, reverse=True):
         found[at : at + 1] = places[at]
-    if whole:
-        return file, found, []
-    return file, found, list(operands)
+    moved = {at: at + sum(len(places[each]) - 1 for each in places if each < at) for at in operands}
+    return file, found, [moved[at] for at in operands if at not in places]
 
 
 def _values(words: Sequence[str], option: str) -> list[str]:
@@ -301,7 +300,7 @@ def origins_of(context: click.Context) -> Mapping[str, str]:
 
 
 def require_declared(plan: Plan) -> None:
-    """Raise StalePlanError for the plan of a file that was made when the query file declared something else."""
+    """Raise StalePlanError if the query file has changed since the plan was written."""
     named: Named | None = click.get_current_context().meta.get(META)
     if named is not None:
         from airflow_provider_ckpt.change.plan.declared import require_same_declared  # of changes alone

@@ -15,6 +15,7 @@ from airflow_provider_ckpt.query.deploy import DeploySpec, declare
 from airflow_provider_ckpt.query.pipeline_definitions import DefinedFlow, DefinedTarget, Definitions
 from airflow_provider_ckpt.query.pipeline_spec import PipelineSpec
 from airflow_provider_ckpt.query.query_file import ANY_FLOW, Pipeline, Query, QueryFile
+from airflow_provider_ckpt.query.query_parser import IN_CHECKPOINT
 from airflow_provider_ckpt.query.trigger import AVAILABLE_NOW
 
 #: What keeps files with a log of them, as Spark calls it.
@@ -41,7 +42,7 @@ class PipelineFlow:
 
     @property
     def checkpoint(self) -> str:
-        """URI of the checkpoint of the version that runs, or of the first one."""
+        """URI of the checkpoint of the version that runs; of version 0 when the flow has not run."""
         return f"{self.flow.directory}/{self.flow.version}"
 
     @property
@@ -98,7 +99,7 @@ class SeenPipeline:
 
     @property
     def names(self) -> dict[str, PipelineFlow]:
-        """Each flow by the shortest of its names that only it has, behind the name of the pipeline."""
+        """Flows by ``PIPELINE.NAME``, NAME being the shortest name that no other flow has."""
         unique = self.by_name
         found: dict[str, PipelineFlow] = {}
         for flow in self.flows:
@@ -116,7 +117,7 @@ class SeenPipeline:
 def see_pipeline(
     name: str, place: str, spec: PipelineSpec, storage: str, there: Iterable[PipelineFlow], definitions: Definitions
 ) -> SeenPipeline:
-    """A pipeline of what was read: flows of the storage with their definitions, and those that have not run yet.
+    """The pipeline: the flows in the storage, each with its definition, then those defined that have not run.
 
     Args:
         name: Its name in the query file.
@@ -162,6 +163,9 @@ def with_flows(file: QueryFile, seen: SeenPipeline) -> QueryFile:
     Args:
         file: The query file.
         seen: The pipeline, which the file names.
+
+    Raises:
+        CheckpointError: Backups of a flow or records of its changes would be in its checkpoint.
     """
     pipeline, flows = file.pipelines[seen.name], seen.names
     queries = {
@@ -198,8 +202,8 @@ def _query(name: str, flow: PipelineFlow, pipeline: Pipeline, seen: SeenPipeline
         name=name,
         checkpoint=flow.checkpoint,
         deploy=deploy,
-        backups=_named(declared.backups, name),
-        undo=_named(declared.undo, name),
+        backups=_root("backups", declared, name, flow, file),
+        undo=_root("undo", declared, name, flow, file),
         said_by=said_by,
     )
 
@@ -209,8 +213,13 @@ def _directory(name: str) -> str:
     return _NOT_IN_URI.sub(lambda char: f"%{ord(char[0]):02X}", name)
 
 
-def _named(text: str | None, name: str) -> str | None:
-    return None if text is None else text.replace(ANY_FLOW, name)
+def _root(key: str, declared: Query, name: str, flow: PipelineFlow, file: QueryFile) -> str | None:
+    """Root of backups or of records of a flow; it is outside of the versions of its checkpoint."""
+    said = declared.backups if key == "backups" else declared.undo
+    root = None if said is None else said.replace(ANY_FLOW, name)
+    if root is not None and file.paths.holds(flow.flow.directory, root):
+        raise CheckpointError(f"{file.origin(declared, key)}, {key} of the flow {name}: {IN_CHECKPOINT}")
+    return root
 
 
 def _sink(target: DefinedTarget | None, file: QueryFile) -> DeploySpec | None:

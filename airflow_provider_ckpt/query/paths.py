@@ -33,6 +33,10 @@ class Paths:
         """A location in the one form in which two locations of the same place are equal."""
         return plain_place(self.opened(location))
 
+    def holds(self, directory: str, location: str) -> bool:
+        """True if a location is a directory, or is in it."""
+        return f"{self.place(location)}/".startswith(f"{self.place(directory)}/")
+
 
 def _exchanged(location: str, pairs: Iterable[tuple[str, str]]) -> str:
     fitting = [(begin.rstrip("/"), other.rstrip("/")) for begin, other in pairs if _begins(location, begin.rstrip("/"))]

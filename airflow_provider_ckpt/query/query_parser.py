@@ -27,6 +27,8 @@ MOST_QUERIES = 10_000
 FILE_KEYS = ("format_version", "defaults", "kafka", "storage", "paths", "queries", "pipelines")
 QUERY_KEYS = ("checkpoint", "confs_file", "sinks", "backups", "undo", "alert", "engine")
 NO_DEFAULT = ("checkpoint", "sources", "sink", "sinks", "source_options", "sink_name", "operators")
+#: What is said of a root that is in the checkpoint whose backups or records it is to have.
+IN_CHECKPOINT = "it is in the checkpoint itself; give a place outside of it"
 _ALERT = {"behind": "behind_ms", "delay": "delay_ms", "age": "age_ms", "rows": "rows"}
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 _SERVERS = re.compile(r"(?:[^\s/@:,\[\]]+|\[[0-9a-fA-F:.]+\]):(\d{1,5})")
@@ -188,8 +190,8 @@ class _Parser:
         root = self._at(text.replace("{query}", name))
         if {"{", "}"} & {*root}:
             raise self._error(path, f"it is {text!r:.60}, and {{query}} alone is replaced here")
-        if f"{self._paths.place(root)}/".startswith(f"{self._paths.place(checkpoint)}/"):
-            raise self._error(path, "it is in the checkpoint itself; give a place outside of it")
+        if self._paths.holds(checkpoint, root):
+            raise self._error(path, IN_CHECKPOINT)
         return root
 
     def _check_entry(self, at: Mapping[str, Path], found: Mapping[str, Any]) -> None:
@@ -206,7 +208,9 @@ class _Parser:
                 raise self._error((*at["confs"], key), "it is no name of a conf, such as spark.sql.shuffle.partitions")
 
     def _sources(self, path: Path, said: Any, found: dict[str, Any], clusters: dict[str, Cluster]) -> Any:
-        """The sources, with clusters by their servers; options beside a source go to ``source_options``."""
+        """The declared sources, with the servers in place of a cluster's name; options beside a source move to
+        ``source_options``.
+        """
         if isinstance(said, int):
             return said
         if not isinstance(said, list | dict) or not said:
@@ -223,7 +227,7 @@ class _Parser:
             sources.append(self._checked(at, self._source, text, source_id, clusters))
         for option in options:
             if not any(option.startswith(f"{source.id}.") for source in sources):
-                raise self._error((*path[:-1], "source_options", option), "it is of no source that the query has")
+                raise self._error((*path[:-1], "source_options", option), "the query has no source with this id")
         if options:
             found["source_options"] = options
         return tuple(sources)

@@ -92,6 +92,17 @@ def test_a_whole_pipeline_is_checked_searched_and_gated(project, capsys):
     assert not made.flow("bronze", "bronze").joinpath("2").exists()
 
 
+@pytest.mark.parametrize("words", [(), ("orders", "shop"), ("shop", "orders"), ("shop.bronze", "orders", "shop")])
+def test_a_query_and_a_pipeline_are_named_together(project, golden, capsys, words):
+    made = project("refreshed", text=f"{FILE}queries: {{orders: {{checkpoint: {golden('agg-hdfs')}}}}}\n")
+    for command, count in (("check", 4), ("fleet", 5)):
+        rows = [item["location"] for item in ckpt(capsys, command, *words)[1]["checkpoints"]]
+        assert len({*rows}) == count, rows
+        assert sum(row.startswith(str(made.root)) for row in rows) >= count - 1
+    assert run(["check", "order", "shop"]) == 2
+    assert "did you mean orders?" in " ".join(capsys.readouterr().err.split())
+
+
 def test_two_flows_with_one_log_are_blocked(project, capsys):
     project("two_flows", {"early_files": "early", "late_files": "late"})
     code, found = gated(capsys)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 
+import click
 import pytest
 
 from airflow_provider_ckpt.cli import cli, run
-from airflow_provider_ckpt.cli.query_names import _OF_COMMANDS, _OPTIONS
+from airflow_provider_ckpt.cli.query_names import _OF_COMMANDS, _OPTIONS, with_query
 
 WORD = ("--execute", "--i-know-it-is-stopped", "--quiet-period", "0")
 
@@ -233,6 +234,13 @@ def test_an_option_that_takes_one_value_is_not_filled_with_two(declared, capsys)
 def test_a_given_option_of_storage_wins(declared, capsys):
     declared("sink: kafka\nstorage: {options: {anon: true}}")
     assert ckpt(capsys, "show", "orders", "--storage-option", "anon=false")[0] == 0
+
+
+@pytest.mark.parametrize("others", [(), ("--kafka-config", "anon=1"), ("--storage-option", "other=1")])
+def test_an_option_of_storage_of_the_file_counts_beside_other_options(declared, others):
+    declared("sink: kafka\nstorage: {options: {anon: true}}")
+    found = with_query(cli.commands["lag"], ["orders", *others], click.Context(cli.commands["lag"]))
+    assert found[found.index("anon=true") - 1] == "--storage-option"
 
 
 def test_a_file_of_confs_wins_over_those_of_the_query_and_a_given_one_over_it(declared, capsys):

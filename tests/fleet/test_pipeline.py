@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.fleet.pipeline import SeenPipeline, pipeline_of, with_flows
 from airflow_provider_ckpt.query.query_file import QueryFile
 from airflow_provider_ckpt.query.query_parser import parse_query_file
@@ -54,6 +55,18 @@ def f(): ...
     assert (bronze.deploy.spark_version, bronze.deploy.trigger) == ((4, 3), "availableNow")
     assert file.origin(bronze, "sink") == "ckpt.yaml line 6"
     assert (file.origin(out, "sink"), file.origin(out, "confs")) == ("flows.py", "spark-pipeline.yml")
+
+
+@pytest.mark.parametrize("key", ["backups", "undo"])
+@pytest.mark.parametrize("inside", ["/0/kept", "/kept"])
+def test_what_is_kept_of_a_flow_is_outside_of_its_checkpoint(key, inside):
+    root = f"{BELOW}/c/d/t/f{inside}"
+    file = parse_query_file(f"""format_version: 1
+pipelines: {{shop: {{spec: s.yml, flows: {{f: {{{key}: "{root}"}}}}}}}}
+""")
+    with pytest.raises(CheckpointError, match=f"ckpt.yaml line 2, {key} of the flow shop.f: it is in the checkpoint"):
+        with_flows(file, seen(there("c", "d", "t", "f")))
+    assert getattr(with_flows(file, seen(there("c", "d", "u", "f"))).queries["shop.f"], key) == root
 
 
 def test_a_name_that_a_uri_cannot_have_is_escaped_in_its_directory():
