@@ -51,6 +51,7 @@ NEEDS_MORE = (
         "cli/test_bad_input.py",
         "cli/test_source_grammar.py",
         "cli/test_assistant.py",
+        "cli/test_mcp.py",
         "cli/test_mcp_server.py",
         "cli/positions/test_publish.py",
         "cli/test_waiting.py",

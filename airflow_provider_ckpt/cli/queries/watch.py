@@ -18,7 +18,7 @@ from airflow_provider_ckpt.fleet.queries.read_flows import WantedQueries
 from airflow_provider_ckpt.fleet.queries.read_queries import QueryReader
 from airflow_provider_ckpt.fleet.queries.row import QueryRow
 from airflow_provider_ckpt.report.query_tables import headline
-from airflow_provider_ckpt.times import calendar_time
+from airflow_provider_ckpt.times import time_text
 
 #: Lines of a terminal that are left to what stands around the table.
 _AROUND = 14
@@ -49,7 +49,7 @@ def watch(reader: QueryReader, interval_s: float, find: Callable[[], WantedQueri
 def _draw(rows: Sequence[QueryRow], interval_s: float) -> None:
     """The table in place of the one before."""
     click.clear()
-    say(f"{_now()}, read again each {interval_s:g} s; Ctrl-C ends it.")
+    say(f"{time_text(now_ms())}, read again each {interval_s:g} s; Ctrl-C ends it.")
     print_for_people(rows, max(5, shutil.get_terminal_size().lines - _AROUND))
 
 
@@ -63,9 +63,5 @@ def _tell(rows: Sequence[QueryRow], before: dict[str, QueryRow]) -> None:
 
 
 def _say(text: str) -> None:
-    say(f"{_now()} {text}")
+    say(f"{time_text(now_ms())} {text}")
     sys.stdout.flush()  # a pipe is buffered, and who reads it waits for this line
-
-
-def _now() -> str:
-    return calendar_time(now_ms()).strftime("%Y-%m-%dT%H:%M:%SZ")
