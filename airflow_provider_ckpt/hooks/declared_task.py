@@ -121,7 +121,7 @@ class DeclaredTask:
                 raise CheckpointError(self._lacking(name))
         if self.origins:
             said = ", ".join(f"{name} by {origin}" for name, origin in self.origins.items())
-            self.log.info("Declared of the query %s: %s", visible(str(self.query_name or self.query)), visible(said))
+            self.log.info("Declared of %s: %s", visible(self._named_text()), visible(said))
 
     def declare_query(self) -> None:
         """Find the query, and set what its file declares. Raises as :meth:`declare`."""
@@ -224,11 +224,23 @@ class DeclaredTask:
                 hint="Give one of query and checkpoint.",
             )
 
+    def _named_text(self) -> str:
+        """The queries that the task is about, for its log."""
+        if self.query_name is not None:
+            return f"the query {self.query_name}"
+        names = [self.query] if isinstance(self.query, str) else self.query or ()
+        names = [str(name) for name in names if not _is_empty(name)]
+        if not names:
+            return "all queries of the file"
+        return f"the {'query' if len(names) == 1 else 'queries'} {', '.join(names)}"
+
     def _lacking(self, name: str) -> str:
         query, file = self.declared_query, self.declared_file
         if query is None or file is None:
             return f"{name} is not given, and neither is query, a name in the query file"
         key = DECLARED[name].key if name in DECLARED else name
+        if (origin := file.origin(query, key)) is not None:  # sources, of none of which it is known where they end
+            return f"{name} is not given, and what {origin} says of the query {query.name} is not where a source ends"
         return f"{name} is not given, and the query {query.name} in {file.place} has no key {key}"
 
     # --- filling ---------------------------------------------------------------------------------------------------
@@ -256,7 +268,8 @@ class DeclaredTask:
         queries = [file.named(name) for name in names]
         self._set(CHECKPOINT, [query.checkpoint for query in queries], file.place)
         if hasattr(self, "sources"):
-            self._set("sources", {query.checkpoint: DECLARED["sources"].of(query) for query in queries}, file.place)
+            key = self.declared_as.get("sources") or "sources"
+            self._set("sources", {query.checkpoint: DECLARED[key].of(query) for query in queries}, file.place)
         self._set(CONNECTION, file.storage.conn_id, file.place)
         self.__dict__.pop("hook", None)
 

@@ -46,8 +46,10 @@ def _asked(query: Query) -> Any:
 
 
 def _only_source(query: Query) -> Any:
-    sources = [f"{key}={source.text}" for key, source in query.deploy.by_id.items()]
-    return sources[0] if len(sources) == 1 else None
+    sources = [(key, source) for key, source in query.deploy.by_id.items()]
+    if len(sources) != 1 or not sources[0][1].is_asked:
+        return None
+    return f"{sources[0][0]}={sources[0][1].text}"
 
 
 def _kafka_config(query: Query) -> Any:

@@ -25,6 +25,7 @@ class CheckpointPositionSensor(CheckpointSensor):
     trigger_class: ClassVar[type[CheckpointPositionTrigger]]
 
     needs = ("checkpoint", "sources")
+    declared_as: ClassVar = {"sources": "asked_sources"}
     takes_several = True
 
     @abstractmethod

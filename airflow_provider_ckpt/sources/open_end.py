@@ -18,8 +18,8 @@ from typing import Any, Protocol
 from airflow_provider_ckpt.checkpoint.progress import Progress
 from airflow_provider_ckpt.codec.source_kind import Question
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
-from airflow_provider_ckpt.errors import CheckpointError, located
-from airflow_provider_ckpt.query.source import Source, require_asked
+from airflow_provider_ckpt.errors import CheckpointError, StoreError, located
+from airflow_provider_ckpt.query.source import Source
 from airflow_provider_ckpt.sources.offer import hint_of
 from airflow_provider_ckpt.sources.table_loss import Unread
 from airflow_provider_ckpt.storage.store import Store
@@ -105,7 +105,8 @@ class DeclaredEnds:
         self._endless = {source_id for source_id, source in sources.items() if source.is_endless}
         asked = sorted(sources.keys() - self._endless)
         for source_id in asked:
-            require_asked(sources[source_id])
+            if not sources[source_id].is_asked:
+                raise _no_end(source_id, sources[source_id], access)
         self._ends = {source_id: open_end(sources[source_id], source_id, access) for source_id in asked}
         self._access = access
         if not self._ends:
@@ -168,6 +169,17 @@ class DeclaredEnds:
         if source_id not in ids:
             raise CheckpointError(f"the query has no source {source_id!r}; its sources are {', '.join(ids)}")
         return progress.offsets.offset(source_id)
+
+
+def _no_end(source_id: str, source: Source, access: Access) -> CheckpointError:
+    """The error of a source of which it is not declared where it ends."""
+    at = access.checkpoint.location if access.checkpoint is not None else None
+    said = f"declared as {source.type} without its place" if source.type else "not declared"
+    return StoreError(
+        f"source {source_id} is {said}, so its latest offsets are not known",
+        location=at,
+        hint=hint_of(access.checkpoint, [source_id], option=access.option),
+    )
 
 
 def _as_one(conditions: list[OffsetsReached], slack: int) -> list[Condition]:

@@ -202,11 +202,11 @@ def _offsets(offset: SourceOffset | None, source_id: str) -> dict[Partition, int
 
 
 def question_of(deploy: DeploySpec, *, ages: bool = False) -> LagQuestion:
-    """The question how far a query is behind the sources of a deploy, of which the type is declared.
+    """The question how far a query is behind the sources of a deploy, of which it is declared where they end.
 
     Args:
         deploy: The deploy.
         ages: As for :class:`LagQuestion`.
     """
-    sources = {name: source for name, source in deploy.by_id.items() if source.type is not None}
+    sources = {name: source for name, source in deploy.by_id.items() if source.is_asked or source.is_endless}
     return LagQuestion(sources, parse_options(deploy.source_options.items(), deploy.trigger), ages)

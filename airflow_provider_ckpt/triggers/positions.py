@@ -7,7 +7,7 @@ import random
 import time
 from abc import abstractmethod
 from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
@@ -45,6 +45,7 @@ class CheckpointPositionTrigger(DeclaredTask, BaseTrigger):
     """
 
     needs = ("checkpoint", "sources")
+    declared_as: ClassVar = {"sources": "asked_sources"}
     takes_several = True
     #: The arguments, by which another triggerer makes the trigger again.
     arguments: tuple[str, ...] = (
