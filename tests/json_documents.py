@@ -48,6 +48,7 @@ PRINTED_BY: Mapping[type, str] = {
     findings.NotJudgedDocument: "ckpt check and ckpt gate",
     findings.ChecksDocument: "ckpt check, of several locations",
     findings.GateDocument: "ckpt gate",
+    findings.GatedPipelineDocument: "ckpt gate of a pipeline",
     findings.FleetDocument: "ckpt fleet",
     queries.QueriesDocument: "ckpt queries",
     graphs.InitDocument: "ckpt init",

@@ -219,7 +219,7 @@ def _pipeline_judged(
         )
         for flow in gated.flows
     ]
-    return [Judged(gated.storage, gated.findings, unknown=gated.unknown, fail_on=fail_on), *flows]
+    return [Judged(gated.storage, gated.findings, unknown=gated.unknown, fail_on=fail_on, is_gate=True), *flows]
 
 
 def _declare(

@@ -96,6 +96,15 @@ class GateDocument(GateFields, Document):
     """The next restart, forecast."""
 
 
+class GatedPipelineDocument(Document):
+    """The next run of a pipeline; one without flows has the keys of one checkpoint in place of `checkpoints`."""
+
+    decision: Annotated[str, "the worst decision, of the whole and of each flow: `pass`, `warn` or `block`"]
+    checkpoints: Annotated[
+        list[CheckFields | GateFields | NotJudgedFields], "the pipeline as a whole, and the restart of each flow"
+    ]
+
+
 FleetRowFields = Annotated[dict[str, Any], DocumentOf("fleet.row", "FleetRow")]
 BatchRateFields = Annotated[dict[str, Any], DocumentOf("fleet.row", "BatchRate")]
 

@@ -18,7 +18,7 @@ from airflow_provider_ckpt.checks.rule_pages import text_of
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointError, GateFailedError
 from airflow_provider_ckpt.report.tables import headline, not_judged_text, sentence
-from airflow_provider_ckpt.restart.forecast import Forecast
+from airflow_provider_ckpt.restart.forecast import DECISIONS, Forecast
 from airflow_provider_ckpt.visible import visible, visible_json, visible_lines
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ class Judged:
         error: Why it could not be judged; None when it could.
         unknown: Names of what was not judged, because it was neither declared nor read.
         fail_on: The decision of a gate from which on the answer is no: ``block`` or ``warn``.
+        is_gate: True of a pipeline as a whole that a gate has judged, which has no restart of its own.
     """
 
     location: str
@@ -51,6 +52,7 @@ class Judged:
     error: CheckpointError | None = None
     unknown: tuple[str, ...] = ()
     fail_on: str = "block"
+    is_gate: bool = False
 
     @property
     def spark_error(self) -> str | None:
@@ -95,6 +97,16 @@ class Judged:
         return any(finding.severity in closing for finding in self.counting)
 
     @property
+    def decision(self) -> str:
+        """Decision of a gate; what could not be judged blocks."""
+        if self.error is not None:
+            return "block"
+        if self.outlook is not None:
+            return self.outlook.decision
+        severities = {finding.severity for finding in self.counting}
+        return "block" if "error" in severities else "warn" if "warning" in severities or self.unknown else "pass"
+
+    @property
     def exit_code(self) -> int:
         """Exit code of the command: the error's own, 1 when the answer is no, else 0."""
         if self.error is not None:
@@ -122,10 +134,15 @@ def json_text(judged: Sequence[Judged]) -> str:
 
 
 def json_document(judged: Sequence[Judged]) -> dict[str, Any]:
-    """One document: that of the checkpoint, or ``checkpoints`` when there are several."""
+    """One document: that of the checkpoint, or ``checkpoints`` when there are several. That of a pipeline which was
+    gated has the worst ``decision`` as well.
+    """
     documents = [checkpoint.to_dict() for checkpoint in judged]
     fields = documents[0] if len(documents) == 1 else {"checkpoints": documents}
-    return {"format_version": FORMAT_VERSION, **fields}
+    worst = {}
+    if any(checkpoint.is_gate for checkpoint in judged):
+        worst = {"decision": max((checkpoint.decision for checkpoint in judged), key=DECISIONS.index)}
+    return {"format_version": FORMAT_VERSION, **worst, **fields}
 
 
 def plain_text(judged: Sequence[Judged]) -> str:

@@ -8,6 +8,8 @@ import shutil
 import pytest
 
 from airflow_provider_ckpt.cli import run
+from airflow_provider_ckpt.documents.findings import GatedPipelineDocument
+from tests.json_documents import problems
 from tests.pipelines.lab import Pipeline
 from tests.pipelines.shop import BELOW, ckpt, severities
 
@@ -101,6 +103,22 @@ def test_a_query_and_a_pipeline_are_named_together(project, golden, capsys, word
         assert sum(row.startswith(str(made.root)) for row in rows) >= count - 1
     assert run(["check", "order", "shop"]) == 2
     assert "did you mean orders?" in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize(
+    ("case", "flows", "expected"),
+    [
+        ("refreshed", None, "warn"),
+        ("two_flows", {"early_files": "early", "late_files": "late"}, "block"),
+        ("one_run", {"orders": "in"}, "block"),
+    ],
+)
+def test_the_document_of_a_pipeline_has_one_decision_the_worst(project, capsys, case, flows, expected):
+    project(case, flows)
+    code, document = ckpt(capsys, "gate", "shop")
+    assert list(problems(document, GatedPipelineDocument)) == []
+    assert (document["decision"], code) == (expected, int(expected == "block"))
+    assert ckpt(capsys, "check", "shop")[1].keys() == {"format_version", "checkpoints"}
 
 
 def test_two_flows_with_one_log_are_blocked(project, capsys):

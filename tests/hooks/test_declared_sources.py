@@ -12,7 +12,7 @@ from airflow_provider_ckpt.fleet.read_index import IndexReader
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.triggers.positions import CheckpointLagTrigger
 from airflow_provider_ckpt.waiting import SourceEndReached
-from tests.hooks.test_declared_task import ONE, events, task
+from tests.hooks.named_tasks import ONE, events, task
 from tests.kafka_checkpoint import commit_batch
 from tests.operators.task import Task
 

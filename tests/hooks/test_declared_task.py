@@ -2,40 +2,24 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
-import json
 from typing import Any
 
 import pytest
 from airflow.providers.common.compat.sdk import AirflowFailException, TaskDeferred
-from airflow.sdk import Asset
 
 from airflow_provider_ckpt.hooks.query_file import queries
 from airflow_provider_ckpt.operators import checkpoint as operators
 from airflow_provider_ckpt.query.declared import DECLARED
-from airflow_provider_ckpt.sensors import checkpoint as sensors
 from airflow_provider_ckpt.triggers.checkpoint import CheckpointProgressTrigger
 from airflow_provider_ckpt.triggers.positions import CheckpointLagTrigger
 from airflow_provider_ckpt.waiting import BatchCommitted
+from tests.hooks.named_tasks import BESIDE, KINDS, ONE, events, task
 from tests.operators.parameters import parameters
 from tests.operators.task import Task, carry_out
 
 pytestmark = pytest.mark.airflow
 
-KINDS = {name: getattr(room, name) for room in (operators, sensors) for name in room.__all__}
-#: Arguments that no query file declares, of the classes that need some.
-BESIDE: dict[str, dict[str, Any]] = {
-    "CheckpointCompareOperator": {"fork": "/fork", "shadow_sink": "kafka", "batches": {}},
-    "CheckpointStageOperator": {"fork": "/fork"},
-    "CheckpointPublishOffsetsOperator": {"group": "{name}"},
-    "CheckpointWindowsOperator": {"asset": Asset("hours"), "window": "PT1H"},
-    "CheckpointDataLossSensor": {"will_lose_data_within": "1h"},
-    "CheckpointLagSensor": {"most": 0},
-    "CheckpointPruneOperator": {"keep_last": 1},
-}
-#: Those of one query; an index is of many.
-ONE = sorted(KINDS.keys() - {"CheckpointIndexOperator", "CheckpointQueriesOperator"})
 #: Of these an argument has no declaration, or one that another test has.
 ANOTHER = {("CheckpointCheckOperator", "sources"), ("CheckpointGateOperator", "confs")}
 
@@ -67,10 +51,6 @@ def file(tmp_path, monkeypatch):
     path.write_text(FILE)
     monkeypatch.setenv("AIRFLOW__CKPT__FILE", str(path))
     return path
-
-
-def task(name: str, **given: Any) -> Any:
-    return KINDS[name](task_id="t", **BESIDE.get(name, {}), **given)
 
 
 def said(made: Any) -> dict[str, Any]:
@@ -319,17 +299,6 @@ def test_a_result_says_where_each_declaration_is(planned, file):
         "undo_root": f"{file} line 5",
         "sink": f"{file} line 6",
     }
-
-
-def events(trigger: Any) -> list[dict[str, Any]]:
-    """What a trigger fires, made again as a triggerer does."""
-
-    async def run() -> list[dict[str, Any]]:
-        path, arguments = trigger.serialize()
-        assert path.endswith(type(trigger).__name__)
-        return [event.payload async for event in type(trigger)(**json.loads(json.dumps(arguments))).run()]
-
-    return asyncio.run(run())
 
 
 @pytest.mark.parametrize("given", ["query", "checkpoint"])
