@@ -67,8 +67,8 @@ PRINTED = [
     ("show {}/nowhere", ErrorDocument),
 ]  # fmt: skip
 
-#: What needs a broker: ``tests/cli/positions/test_publish.py``.
-PRINTED_ELSEWHERE = {positions.PublishDocument}
+#: What needs a broker, ``tests/cli/positions/test_publish.py``, or a pipeline, ``tests/cli/test_pipelines.py``.
+PRINTED_ELSEWHERE = {positions.PublishDocument, findings.GatedPipelineDocument}
 
 WRITTEN = {
     "plan.json": files.PlanFileDocument,
@@ -94,8 +94,8 @@ def printed(tmp_path_factory) -> tuple[Path, dict[str, str]]:
     (unpack(archive, place) / "checkpoint").rename(place / "orders")
     KafkaQuery(place / "kafka").commit({"orders": {"0": 5}})
     (place / "ckpt.yaml").write_text(
-        "format_version: 1\ndefaults: {backups: backups, alert: {age: 5m, behind: 1m}}\nqueries:\n"
-        "  orders: {checkpoint: orders, sources: [file:in]}\n  nowhere: {checkpoint: nowhere}\n"
+        "format_version: 1\ndefaults: {alert: {age: 5m, behind: 1m}}\nqueries:\n"
+        "  orders: {checkpoint: orders, sources: [file:in], backups: backups}\n  nowhere: {checkpoint: nowhere}\n"
     )
     found, plan_id = {}, ""
     for line, _ in PRINTED:

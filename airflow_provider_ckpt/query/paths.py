@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -51,11 +52,12 @@ def _begins(location: str, begin: str) -> bool:
 
 
 def plain_place(location: str) -> str:
-    """A location without what may be written in two ways: the name of its scheme, slashes at its end."""
+    """A location without what may be written in two ways: the name of its scheme, slashes at its end, ``..``."""
     scheme, colon, rest = location.partition(":")
-    if scheme == "file":
-        rest = f"/{rest.lstrip('/')}"
-        return rest.rstrip("/") or "/"
+    if scheme.lower() == "file":
+        return posixpath.normpath(f"/{rest.lstrip('/')}")
+    if not colon:
+        return posixpath.normpath(f"/{location.lstrip('/')}" if location.startswith("/") else location)
     plain = location.rstrip("/") or location
     if colon and rest.startswith("//") and scheme.lower() in _SAME_SCHEMES:
         return f"{_SAME_SCHEMES[scheme.lower()]}:{plain.partition(':')[2]}"

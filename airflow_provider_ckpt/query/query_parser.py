@@ -12,6 +12,7 @@ from airflow_provider_ckpt.errors import StoreError
 from airflow_provider_ckpt.query.deploy import DEPLOY_KEYS, DeploySpec, declare
 from airflow_provider_ckpt.query.paths import Paths
 from airflow_provider_ckpt.query.query_file import ANY_FLOW, Alert, Cluster, Pipeline, Query, QueryFile, StorageAccess
+from airflow_provider_ckpt.query.shared_places import shared_places
 from airflow_provider_ckpt.query.sink import Sink, parse_sink
 from airflow_provider_ckpt.query.source import Source, parse_source
 from airflow_provider_ckpt.query.spark_version import conf_text
@@ -86,12 +87,13 @@ class _Parser:
         for key in defaults.keys() & set(NO_DEFAULT):
             raise self._error(("defaults", key), "it is of one query, so it belongs to its entry")
         queries = self._each(("queries",), top.get("queries"), lambda path, said: self._query(path, said, defaults))
-        self._refuse_one_checkpoint_twice(queries)
         pipelines = self._each(
             ("pipelines",), top.get("pipelines"), lambda path, said: self._pipeline(path, said, defaults)
         )
         for name in pipelines.keys() & queries.keys():
             raise self._error(("pipelines", name), "a query has this name, and a name means one thing")
+        for path, problem in shared_places(queries, pipelines, self._paths):
+            raise self._error(path if self._says(path) else ("defaults", path[-1]), problem)
         return QueryFile(
             self._place,
             queries,
@@ -298,12 +300,14 @@ class _Parser:
         """Paths of the declarations of a query, with those of its thresholds."""
         return {**at, **{f"alert.{key}": (*at["alert"], key) for key in _ALERT if "alert" in at}}
 
-    def _refuse_one_checkpoint_twice(self, queries: Mapping[str, Query]) -> None:
-        seen: dict[str, str] = {}
-        for name, query in queries.items():
-            other = seen.setdefault(self._paths.place(query.checkpoint), name)
-            if other != name:
-                raise self._error(("queries", name, "checkpoint"), f"the query {other} has the same checkpoint")
+    def _says(self, path: Path) -> bool:
+        """True if the file itself has a key."""
+        at = self._document.value
+        for key in path:
+            if not isinstance(at, dict) or key not in at:
+                return False
+            at = at[key]
+        return True
 
     # --- forms -----------------------------------------------------------------------------------------------------
 

@@ -98,6 +98,27 @@ BROKEN = {
         "format_version: 1\nqueries:\n  a: {checkpoint: s3://l/c}\n  b: {checkpoint: s3a://l/c/}",
         "line 4, queries.b.checkpoint: the query a has the same checkpoint",
     ),
+    "one checkpoint by a relative path": (
+        "format_version: 1\nqueries:\n  a: {checkpoint: l/c}\n  b: {checkpoint: ./l/../l//c}",
+        "line 4, queries.b.checkpoint: the query a has the same checkpoint",
+    ),
+    "one root of backups": (
+        "format_version: 1\nqueries:\n  a: {checkpoint: a, backups: s3://l/b}\n  b: {checkpoint: b, backups: s3a://l/b/}",
+        "line 4, queries.b.backups: a has the same, and ckpt prune of b would delete backups of the other as well; put {q",
+    ),
+    "one root of backups by default": (
+        "format_version: 1\ndefaults: {backups: k}\nqueries:\n  a: {checkpoint: a}\n  b: {checkpoint: b}",
+        "line 2, defaults.backups: a has the same, and ckpt prune of b would delete backups of the other as well; put",
+    ),
+    "one root of backups of a pipeline": (
+        "format_version: 1\ndefaults: {backups: k}\npipelines: {shop: {spec: a.yml}}",
+        "line 2, defaults.backups: each flow of the pipeline shop has it, and ckpt prune of one would delete backups of",
+    ),
+    "one root of backups of a flow": (
+        "format_version: 1\nqueries: {a: {checkpoint: a, backups: b}}\npipelines:\n  shop:\n    spec: a.yml\n    flows:\n"
+        "      bronze: {backups: b}",
+        "line 7, pipelines.shop.flows.bronze.backups: a has the same, and ckpt prune of shop.bronze would",
+    ),
     "form: default of one query": ("format_version: 1\ndefaults: {sink: noop}", "defaults.sink: it is of one query"),
     "form: cluster without servers": ("format_version: 1\nkafka: {main: {conn_id: k}}", "kafka.main: it has no boot"),
     "form: checkpoint of a flow": (

@@ -1,0 +1,49 @@
+"""What two queries of a file may share, and what not."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import pytest
+
+from airflow_provider_ckpt.query.query_file import Query, QueryFile
+from airflow_provider_ckpt.query.query_parser import parse_query_file
+from airflow_provider_ckpt.query.shared_places import shared_places
+
+#: Ways to write one place.
+ONE_PLACE = (
+    "/lake/c/orders",
+    "/lake//c/orders/",
+    "/lake/c/x/../orders",
+    "file:/lake/c/orders",
+    "file:///lake/c/./orders",
+)
+
+
+def problems(**queries: Query) -> list[tuple[str, ...]]:
+    file = QueryFile(queries=queries)
+    return [(*map(str, path), problem) for path, problem in shared_places(file.queries, {}, file.paths)]
+
+
+@pytest.mark.parametrize(("one", "other"), permutations(ONE_PLACE, 2))
+def test_one_checkpoint_has_one_name_however_it_is_written(one, other):
+    assert problems(a=Query("a", one), b=Query("b", other)) == [
+        ("queries", "b", "checkpoint", "the query a has the same checkpoint")
+    ]
+    text = f"format_version: 1\nqueries: {{a: {{checkpoint: '{one}'}}}}\n"
+    assert (found := parse_query_file(text).find(other)) is not None and found.name == "a"
+
+
+def test_one_root_of_backups_is_of_one_query():
+    assert problems(a=Query("a", "/a", backups="/b"), b=Query("b", "/b", backups="file:/b/")) == [
+        (
+            *("queries", "b", "backups"),
+            "a has the same, and ckpt prune of b would delete backups of the other as well; put {query} into it, which "
+            "means the name",
+        )
+    ]
+
+
+def test_one_root_of_records_may_be_of_several_queries():
+    """Each checkpoint has a directory of its own there."""
+    assert problems(a=Query("a", "/a", undo="/u", backups="/k/a"), b=Query("b", "/b", undo="/u", backups="/k/b")) == []
