@@ -166,14 +166,24 @@ def with_flows(file: QueryFile, seen: SeenPipeline) -> QueryFile:
 
     Raises:
         CheckpointError: Backups of a flow or records of its changes would be in its checkpoint.
+        ValueError: Another name in the file means one of the flows.
     """
     pipeline, flows = file.pipelines[seen.name], seen.names
+    directories = {file.paths.place(flow.flow.directory): name for name, flow in flows.items()}
+    for query in file.queries.values():
+        flow_name = directories.get(file.paths.place(query.checkpoint).rpartition("/")[0])
+        if flow_name is not None and query.name not in flows:
+            where = file.origin(query, "checkpoint") or file.place
+            raise ValueError(
+                f"{where}: the checkpoint of {query.name} is that of the flow {flow_name}, and one place has one name; "
+                f"declare it under pipelines.{seen.name}.flows"
+            )
     queries = {
         name: _query(name, flow, pipeline, seen, file) for name, flow in flows.items() if name not in file.queries
     }
     places = {flow.key: name for name, flow in flows.items()}
     aliases = {f"{seen.name}.{name}": places[flow.key] for name, flow in seen.by_name.items()}
-    aliases |= {file.paths.place(flow.flow.directory): name for name, flow in flows.items()}
+    aliases |= directories
     return replace(
         file,
         queries={**file.queries, **queries},

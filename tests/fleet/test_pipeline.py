@@ -41,6 +41,20 @@ def test_every_name_and_location_of_a_flow_is_its_version_that_runs(word):
     assert (query.name, query.checkpoint) == ("shop.my.flow", f"{BELOW}/c/d/t/my.flow/2")
 
 
+@pytest.mark.parametrize("version", [0, 2])
+def test_a_query_that_is_a_flow_is_refused_because_one_place_has_one_name(version):
+    checkpoint = f"file://{BELOW}/c/d/t/f/{version}/"
+    file = parse_query_file(
+        f"format_version: 1\nqueries:\n  old: {{checkpoint: '{checkpoint}'}}\npipelines: {{shop: {{spec: p.yml}}}}\n"
+    )
+    with pytest.raises(
+        ValueError, match=r"^ckpt\.yaml line 3: the checkpoint of old is that of the flow shop\.f, and "
+    ):
+        with_flows(file, seen(there("c", "d", "t", "f", version=2)))
+    once = with_flows(file, seen(there("c", "d", "t", "g")))
+    assert with_flows(once, seen(there("c", "d", "t", "g"))) == once
+
+
 def test_what_is_declared_of_a_flow_comes_from_the_file_and_from_its_definition():
     python = """
 dp.create_sink("out", "parquet", {"path": "/out"})
