@@ -46,9 +46,14 @@ def command(home: Path, *arguments: str, output: str = "output", checkpoint: str
     return [sys.executable, str(JOB), *(str(home / name) for name in ("input", output, checkpoint)), *arguments]
 
 
-def run(home: str, *arguments: str, timeout_s: float = 900, **places: str) -> None:
-    """Run the query in a process of its own until its input is used up."""
-    once = command(Path(home), "--once", *arguments, **places)
+def run(
+    home: str, *arguments: str, timeout_s: float = 900, output: str = "output", checkpoint: str = "checkpoint"
+) -> None:
+    """Run the query in a process of its own until its input is used up.
+
+    A task of Airflow, which would fill ``**places`` with its context.
+    """
+    once = command(Path(home), "--once", *arguments, output=output, checkpoint=checkpoint)
     subprocess.run(once, check=True, timeout=timeout_s, stdin=subprocess.DEVNULL)
 
 

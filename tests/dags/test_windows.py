@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import runpy
+from inspect import Parameter, signature
+
 import airflow
 import pytest
 from airflow.sdk import Asset
 from packaging.version import Version
 
 from airflow_provider_ckpt.dags import windows_dag
+from tests.airflow.conftest import ROOT
 
 pytestmark = [
     pytest.mark.airflow,
@@ -22,3 +26,8 @@ def test_the_watcher_and_the_task_are_of_one_query():
     task = dag.get_task("windows")
     assert (task.query, task.query_file, task.window) == ("orders", "/lake/ckpt.yaml", "PT2H")
     assert "orders" in str(arguments) and "PT2H" in str(arguments)
+
+
+def test_the_query_of_the_trial_takes_nothing_of_the_context_of_its_task():
+    run = runpy.run_path(str(ROOT / "demo" / "trial.py"))["run"]
+    assert Parameter.VAR_KEYWORD not in {item.kind for item in signature(run).parameters.values()}
