@@ -32,4 +32,4 @@ When ``shadow`` is a job that goes on running on a cluster, stop it, too. The fo
 
 from airflow_provider_ckpt.dags import blue_green_dag
 
-dag = blue_green_dag("blue_green_deploy", doc_md=__doc__)
+dag = blue_green_dag(doc_md=__doc__)

@@ -18,10 +18,8 @@ import os
 from airflow_provider_ckpt.dags import audit_dag
 
 dag = audit_dag(
-    "checkpoint_audit",
     roots=os.environ.get("CKPT_AUDIT_ROOTS", "").split(),
     home=os.environ.get("CKPT_AUDIT_HOME", ""),
     spark_conn_id=os.environ.get("CKPT_AUDIT_SPARK_CONN"),
-    schedule="@hourly",
     doc_md=__doc__,
 )

@@ -6,7 +6,8 @@
 * ``back_up`` takes a backup of a checkpoint, also while its query runs; what an earlier backup has is referred to.
   One that fails is tried again, and stops none of the others.
 * ``prune`` runs when all backups are taken or have failed: a backup that fails must not fill the disk. Of each query
-  what the rules below want is kept, and ``min_redundancy`` backups whatever happens.
+  the last three are kept, one of each of seven days, four weeks and twelve months, and those with the tag ``keep``;
+  the argument ``keep`` of ``backup_dag`` says otherwise.
 * ``rehearse`` reads each backup back that this run has taken, restores it to a scratch place and lets a real Spark open
   it there. It needs PySpark and Java; without them, set the param ``rehearsal_weekday`` to none.
 
@@ -19,17 +20,7 @@ import os
 from airflow_provider_ckpt.dags import backup_dag
 
 dag = backup_dag(
-    "checkpoint_backup",
     roots=os.environ.get("CKPT_BACKUP_ROOTS", "").split(),
     backup_root=os.environ.get("CKPT_BACKUP_TO", ""),
-    keep={
-        "keep_last": 3,
-        "keep_daily": 7,
-        "keep_weekly": 4,
-        "keep_monthly": 12,
-        "keep_tags": ("keep",),
-        "min_redundancy": 2,
-    },
-    schedule="@daily",
     doc_md=__doc__,
 )

@@ -15,8 +15,6 @@ import os
 from airflow_provider_ckpt.dags import watch_dag
 
 dag = watch_dag(
-    "checkpoint_continuity",
     checkpoints=os.environ.get("CKPT_CONTINUITY_CHECKPOINTS", "").split(),
-    schedule="*/10 * * * *",
     doc_md=__doc__,
 )

@@ -28,5 +28,5 @@ Airflow maps over no more than ``[core] max_map_length`` queries, 1,024 by defau
 
 from airflow_provider_ckpt.dags import fleet_rollback_dag, fleet_undo_dag
 
-rollback_dag = fleet_rollback_dag("checkpoint_fleet_rollback", doc_md=__doc__)
-undo_dag = fleet_undo_dag("checkpoint_fleet_undo", of="checkpoint_fleet_rollback", doc_md=__doc__)
+rollback_dag = fleet_rollback_dag(doc_md=__doc__)
+undo_dag = fleet_undo_dag(doc_md=__doc__)

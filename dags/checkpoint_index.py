@@ -16,16 +16,13 @@ Set these environment variables where DAGs are parsed, for the DAG processor and
 """
 
 import os
-from datetime import timedelta
 
 from airflow_provider_ckpt.dags import index_dag
 
 dag = index_dag(
-    "checkpoint_index",
     roots=os.environ.get("CKPT_INDEX_ROOTS", "").split(),
     index=os.environ.get("CKPT_INDEX", ""),
     backup_roots=os.environ.get("CKPT_INDEX_BACKUP_ROOTS", "").split(),
     checkpoint_conn_id=os.environ.get("CKPT_INDEX_CONN"),
-    schedule=timedelta(minutes=5),
     doc_md=__doc__,
 )

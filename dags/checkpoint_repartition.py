@@ -22,4 +22,4 @@ A rejected plan ends the run with its other tasks skipped. Stop the query before
 
 from airflow_provider_ckpt.dags import repartition_dag
 
-dag = repartition_dag("checkpoint_repartition", doc_md=__doc__)
+dag = repartition_dag(doc_md=__doc__)

@@ -22,4 +22,4 @@ A rejected plan ends the run with its other tasks skipped.
 
 from airflow_provider_ckpt.dags import reset_dag
 
-dag = reset_dag("checkpoint_reset", doc_md=__doc__)
+dag = reset_dag(doc_md=__doc__)

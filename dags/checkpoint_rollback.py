@@ -22,4 +22,4 @@ A rejected plan ends the run with its other tasks skipped.
 
 from airflow_provider_ckpt.dags import rollback_dag
 
-dag = rollback_dag("checkpoint_rollback", doc_md=__doc__)
+dag = rollback_dag(doc_md=__doc__)

@@ -20,8 +20,6 @@ import os
 from airflow_provider_ckpt.dags import validation_dag
 
 dag = validation_dag(
-    "checkpoint_validation",
     roots=os.environ.get("CKPT_VALIDATION_ROOTS", "").split(),
-    schedule="@hourly",
     doc_md=__doc__,
 )

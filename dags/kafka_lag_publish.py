@@ -12,15 +12,12 @@ of type ``kafka`` is ``kafka_default``, or what ``CKPT_PUBLISH_KAFKA_CONN_ID`` s
 """
 
 import os
-from datetime import timedelta
 
 from airflow_provider_ckpt.dags import publish_dag
 
 dag = publish_dag(
-    "kafka_lag_publish",
     checkpoints=os.environ.get("CKPT_PUBLISH_CHECKPOINTS", "").split(),
-    group=os.environ.get("CKPT_PUBLISH_GROUP", "spark-{name}"),
-    kafka_conn_id=os.environ.get("CKPT_PUBLISH_KAFKA_CONN_ID", "kafka_default"),
-    schedule=timedelta(minutes=5),
+    group=os.environ.get("CKPT_PUBLISH_GROUP"),
+    kafka_conn_id=os.environ.get("CKPT_PUBLISH_KAFKA_CONN_ID"),
     doc_md=__doc__,
 )

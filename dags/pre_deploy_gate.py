@@ -29,4 +29,4 @@ Stop the old run of the query before this DAG runs. A DAG of one query that stop
 
 from airflow_provider_ckpt.dags import pre_deploy_gate_dag
 
-dag = pre_deploy_gate_dag("pre_deploy_gate", doc_md=__doc__)
+dag = pre_deploy_gate_dag(doc_md=__doc__)

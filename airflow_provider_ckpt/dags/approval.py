@@ -36,9 +36,9 @@ ABOUT
 """
 
 
-def text_of(plan_task: str, about: str) -> str:
+def text_of(plan_task: str, about: str, subject: Subject) -> str:
     """What a person is shown of the plan of a task, with a paragraph of the change; ``plan`` is the plan there."""
-    return _TEXT.replace("PLAN", plan_task).replace("ABOUT", about)
+    return _TEXT.replace("PLAN", plan_task).replace("ABOUT", about.replace("QUERY", subject.name))
 
 
 def preview_of(kind: str, goal: Iterable[str]) -> str:
@@ -133,11 +133,11 @@ def ask_and_carry_out(
         subject: The query.
         plan: The task that has planned.
         question: What a person is asked, without the question mark; ``QUERY`` there is the query.
-        about: A paragraph of the change; ``plan`` is the plan in its template.
+        about: A paragraph of the change, with the same; ``plan`` is the plan in its template.
         preview: The link to the preview.
         asks: Arguments of the task that asks, such as ``assigned_users`` and ``notifiers``.
     """
-    approving = approve(subject, question, text_of(plan.task_id, about) + preview, asks)
+    approving = approve(subject, question, text_of(plan.task_id, about, subject) + preview, asks)
     done = carry_out(operator, task_id, subject, plan, approving, trigger_rule="none_failed_min_one_success")
     asked = BranchPythonOperator(
         task_id="ask",

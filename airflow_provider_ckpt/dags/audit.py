@@ -11,9 +11,11 @@ from typing import Any
 from airflow.providers.common.compat.sdk import AirflowFailException
 from airflow.sdk import DAG, Param, task
 
-from airflow_provider_ckpt.dags import params as own
+from airflow_provider_ckpt.dags import params
 from airflow_provider_ckpt.dags.subject import dag_of
-from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook, airflow_errors
+from airflow_provider_ckpt.errors import CheckpointError
+from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook, airflow_errors, options_of
+from airflow_provider_ckpt.hooks.extra import extra_of
 
 
 def audit_dag(
@@ -34,10 +36,10 @@ def audit_dag(
         **dag: Arguments of the DAG.
     """
     declared = {
-        "roots": own.places(roots, "Where checkpoints are, relative to the connection's base or any fsspec URL"),
+        "roots": params.roots(roots),
         "home": Param(home, type="string", description="Where the audit is kept"),
-        "checkpoint": own.optional(own.TEXT, "Of the stream of the audit; below home by default"),
-        "checkpoint_conn_id": own.CONN_ID,
+        "checkpoint": params.optional(params.TEXT, "Of the stream of the audit; below home by default"),
+        "checkpoint_conn_id": params.CONN_ID,
         "source_types": Param({}, type="object", description="Source type by source id, as the option sourceTypes"),
     }
     plain = {"schedule": "@hourly", "render_template_as_native_obj": False}
@@ -68,12 +70,15 @@ def audit(spark: Any = None, params: Any = None, *, sends: bool = False) -> dict
     from airflow_provider_ckpt.spark.package import package
 
     if not params["roots"] or not params["home"]:
-        raise AirflowFailException("Set the params roots and home, or CKPT_AUDIT_ROOTS and CKPT_AUDIT_HOME.")
+        raise AirflowFailException("Set the params roots and home, or these arguments of audit_dag.")
     hook = CheckpointHook(params["checkpoint_conn_id"])
-    connection = hook.get_conn()
-    options = (connection.extra_dejson.get("storage_options") or {}) if connection else {}
-    home = hook.url(params["home"])
     with airflow_errors(), tempfile.TemporaryDirectory() as directory:
+        connection, home = hook.get_conn(), hook.url(params["home"])
+        if connection and extra_of(connection).get("storage_conn_id"):
+            raise CheckpointError(
+                f"the connection {connection.conn_id} has a storage_conn_id, which Spark does not read",
+                hint="Give the audit a connection with the credentials in storage_options.",
+            )
         if sends:
             spark.addArtifacts(str(package(f"{directory}/ckpt.zip")), pyfile=True)
         counts = run(
@@ -82,7 +87,7 @@ def audit(spark: Any = None, params: Any = None, *, sends: bool = False) -> dict
                 tuple(map(hook.url, params["roots"])),
                 home,
                 params["checkpoint"] or f"{home}/checkpoint",
-                json.loads(options) if isinstance(options, str) else options,
+                options_of(connection) if connection else {},
                 {"sourceTypes": json.dumps(params["source_types"])} if params["source_types"] else {},
             ),
         )

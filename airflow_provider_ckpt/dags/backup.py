@@ -53,8 +53,8 @@ def back_up_queries(
     Raises:
         ValueError: A location is among the queries, and no root is given.
     """
-    places = {"checkpoint_conn_id": checkpoint_conn_id, "query_file": query_file}
-    subjects = [subject_of(query, **places) for query in queries]
+    access = {"checkpoint_conn_id": checkpoint_conn_id, "query_file": query_file}
+    subjects = [subject_of(query, **access) for query in queries]
     named = [{"query": item.arguments.get("query")} for item in subjects]
     if not backup_root and {"query": None} in named:
         raise ValueError("give backup_root, or the names of queries whose file says where backups of them live")
@@ -88,21 +88,22 @@ def backup_dag(
         keep: What a prune keeps of each query.
         **dag: Arguments of the DAG.
     """
-    own = {
-        "roots": params.places(roots, "Where checkpoints are, relative to the connection's base or any fsspec URL"),
+    declared = {
+        "roots": params.roots(roots),
         "queries": params.QUERIES,
         "backup_root": Param(backup_root, type="string", description="Where backups live; or as the query file says"),
         "checkpoint_conn_id": params.CONN_ID,
         "depth": params.depth(),
-        "tags": params.places((), "Names for the backups of this run"),
+        "tags": params.texts((), "Names for the backups of this run"),
         "rehearsal_weekday": Param(7, type=["null", "integer"], description="ISO weekday (1 is Monday), or none"),
     }
     again = {"retries": 2, "retry_delay": timedelta(minutes=1)}
-    with dag_of(dag_id, own, **{"schedule": "@daily", "default_args": again, **dag}) as made:
-        found = task(find)()
+    with dag_of(dag_id, declared, **{"schedule": "@daily", "default_args": again, **dag}) as made:
+        found, prunes = task(find)(), task(roots_of_backups)()
+        found >> prunes
         back_up, prune = backup_tasks(
             found,
-            task(roots_of_backups)(found["prunes"]),
+            prunes,
             "{{ params.rehearsal_weekday }}",
             keep=keep,
             **params.arguments_of("backup_root", "tags"),
@@ -121,7 +122,7 @@ def backup_tasks(
     backup_root: str | None,
     tags: Any,
     keep: Mapping[str, Any],
-    **places: Any,
+    **access: Any,
 ) -> tuple[Any, Any]:
     """The tasks of the backups in the DAG or group that is open; those that back up and prune.
 
@@ -132,16 +133,16 @@ def backup_tasks(
         backup_root: The root of all backups, or None.
         tags: Names for the backups.
         keep: What a prune keeps of each query.
-        **places: ``checkpoint_conn_id`` and ``query_file`` of all operators.
+        **access: ``checkpoint_conn_id`` and ``query_file`` of all operators.
     """
     taken = {"task_id": "back_up", "map_index_template": "{{ task.query or task.checkpoint }}", "tags": tags}
-    back_up = CheckpointBackupOperator.partial(backup_root=backup_root, **taken, **places).expand_kwargs(queries)
+    back_up = CheckpointBackupOperator.partial(backup_root=backup_root, **taken, **access).expand_kwargs(queries)
     # queries may have one root, which one prune locks
     pruned = {"task_id": "prune", "trigger_rule": "all_done", "max_active_tis_per_dagrun": 1}
-    prune = CheckpointPruneOperator.partial(**pruned, **keep, **places).expand_kwargs(roots)
+    prune = CheckpointPruneOperator.partial(**pruned, **keep, **access).expand_kwargs(roots)
     is_day = task.short_circuit(ignore_downstream_trigger_rules=False)(is_rehearsal_day)(rehearsal_weekday)
     rehearse = CheckpointVerifyOperator.partial(
-        task_id="rehearse", rehearse=True, backup_root=backup_root, **places
+        task_id="rehearse", rehearse=True, backup_root=backup_root, **access
     ).expand_kwargs(back_up.output.map(rehearsed))
     back_up >> prune >> is_day >> rehearse
     return back_up, prune
@@ -153,7 +154,7 @@ def find(params: Any = None) -> list[dict[str, str]]:
 
     if not params["queries"] and not (params["roots"] and params["backup_root"]):
         raise AirflowFailException(
-            "Set CKPT_BACKUP_ROOTS and CKPT_BACKUP_TO, or the params roots and backup_root, or the param queries."
+            "Set the params roots and backup_root, or these arguments of backup_dag, or the param queries."
         )
     hook = CheckpointHook(params["checkpoint_conn_id"])
     with airflow_errors():
@@ -162,13 +163,13 @@ def find(params: Any = None) -> list[dict[str, str]]:
     ti = get_current_context()["ti"]
     ti.xcom_push("unreadable", [f"{row.location}: {row.error}" for row in unreadable])
     named = [{"query": name} for name in params["queries"]]
-    ti.xcom_push("prunes", [{"backup_root": params["backup_root"]}] if params["backup_root"] else named)
     return [*named, *({"checkpoint": item.store.location} for item in found if isinstance(item, api.Found))]
 
 
-def roots_of_backups(prunes: list[dict[str, str]]) -> list[dict[str, str]]:
-    """The roots that are pruned, for a task that is mapped over them."""
-    return prunes
+def roots_of_backups(params: Any = None) -> list[dict[str, str]]:
+    """What a prune takes of each root: the one of the params, or the query whose root the query file says."""
+    root = params["backup_root"]
+    return [{"backup_root": root}] if root else [{"query": name} for name in params["queries"]]
 
 
 def is_rehearsal_day(weekday: Any) -> bool:

@@ -11,10 +11,9 @@ from airflow.providers.standard.operators.empty import EmptyOperator
 from airflow.providers.standard.operators.python import PythonOperator
 from airflow.sdk import DAG, Param
 
-from airflow_provider_ckpt.dags import params as own
+from airflow_provider_ckpt.dags import params
 from airflow_provider_ckpt.dags.approval import approve
-from airflow_provider_ckpt.dags.deploy import VERSION_OF_PARAMS
-from airflow_provider_ckpt.dags.steps import POLL, PROGRESS_TIMEOUT, SUBMIT_PARAMS, place, submit
+from airflow_provider_ckpt.dags.steps import POLL, PROGRESS_TIMEOUT, SUBMIT_PARAMS, submit, task_of_step, wait_beside
 from airflow_provider_ckpt.dags.subject import OF_PARAMS, dag_of
 from airflow_provider_ckpt.operators.backup import CheckpointBackupOperator
 from airflow_provider_ckpt.operators.changes.restore import CheckpointRestoreOperator
@@ -30,13 +29,13 @@ from airflow_provider_ckpt.sensors.checkpoint import CheckpointProgressSensor
 SHADOW_TIMEOUT = timedelta(hours=2)
 
 PARAMS: dict[str, Param] = {
-    **own.QUERY,
+    **params.QUERY,
     "backup_root": Param(type="string", description="Where backups of the query live"),
-    "sink": own.optional(own.TEXT, "The sink of the live query, such as file:s3://lake/orders"),
+    "sink": params.optional(params.TEXT, "The sink of the live query, such as file:s3://lake/orders"),
     "accept_sink": Param([], type="array", description="Effects of the switch that are accepted, such as duplicated"),
     "fork": Param(type="string", description="The checkpointLocation of the new version beside it: new or empty"),
     "shadow_sink": Param(type="string", description="Its output, such as file:s3://lake/orders-shadow"),
-    "application": Param(type="string", description="What spark-submit runs: a .py file or a jar"),
+    "application": params.APPLICATION["application"],
     "application_args": Param([], type="array", description="Its arguments for the live checkpoint and sink"),
     "shadow_args": Param([], type="array", description="Its arguments for the fork and the shadow sink"),
     "judge_shadow_args": Param(
@@ -44,15 +43,15 @@ PARAMS: dict[str, Param] = {
         type="boolean",
         description="False: the application finds the fork and the shadow sink elsewhere than in shadow_args",
     ),
-    "confs": Param({}, type="object", description="What spark-submit gets as --conf"),
+    "confs": params.APPLICATION["confs"],
     # The output of a fork begins with a later batch than 0, so a file sink would find a hole when it compacts its log.
     "shadow_confs": Param(
         {"spark.sql.streaming.fileSink.log.compactInterval": "1000000000"},
         type="object",
         description="What it gets besides on the fork",
     ),
-    "sources": own.SOURCES,
-    "spark_version": own.SPARK_VERSION,
+    "sources": params.SOURCES,
+    "spark_version": params.SPARK_VERSION,
     "compare_batches": Param(1, type="integer", minimum=1, description="How many batches to compare; 1 is exact"),
     "keys": Param([], type="array", description="Columns that name a row, for the examples"),
     "ignore": Param([], type="array", description="Columns that may differ"),
@@ -130,7 +129,7 @@ def _tasks(stop_old_step: Any, shadow_timeout: timedelta, poll: timedelta) -> No
         "spark_task": restart if can_read(restart) else None,
         "sources": "{{ params.sources }}",
         "sink": "{{ params.sink }}",
-        "spark_version": VERSION_OF_PARAMS,
+        "spark_version": params.VERSION_OF_PARAMS,
     }
 
     # --- the rehearsal, while the old version runs -----------------------------------------------------------------
@@ -206,7 +205,7 @@ def _tasks(stop_old_step: Any, shadow_timeout: timedelta, poll: timedelta) -> No
     # --- the switch ------------------------------------------------------------------------------------------------
 
     by_a_person = PythonOperator(task_id="answered", python_callable=answered)
-    stop_old = place(stop_old_step, "stop_old", OF_PARAMS, "Stop the old version of the query")
+    stop_old = task_of_step(stop_old_step, "stop_old", OF_PARAMS, "Stop the old version of the query")
 
     stopped = CheckpointSwitchOperator(task_id="stopped", query_is_stopped=True, **switch, **checkpoint)
 
@@ -218,16 +217,8 @@ def _tasks(stop_old_step: Any, shadow_timeout: timedelta, poll: timedelta) -> No
         task_id="still_stopped", query_is_stopped=True, unchanged_since=stopped.output, **switch, **checkpoint
     )
 
-    wait = CheckpointProgressSensor(
-        task_id="wait",
-        batch_id="{{ ti.xcom_pull(task_ids='gate_again')['resumes_at_batch'] }}",
-        fails_with="restart",
-        deferrable=False,
-        mode="reschedule",
-        poke_interval=poll,
-        timeout=PROGRESS_TIMEOUT,
-        **checkpoint,
-    )
+    resumed = "{{ ti.xcom_pull(task_ids='gate_again')['resumes_at_batch'] }}"
+    wait = wait_beside(restart, OF_PARAMS, batch_id=resumed, poke_interval=poll)
 
     continuity = CheckpointContinuityOperator(
         task_id="continuity", bookmark=gate_again.output["bookmark"], sources="{{ params.sources }}", **checkpoint

@@ -17,10 +17,10 @@ from airflow_provider_ckpt.dags.approval import ask_and_carry_out
 from airflow_provider_ckpt.dags.steps import (
     PROGRESS_TIMEOUT,
     SUBMIT_PARAMS,
-    place,
     require_begun,
     state_of,
     submit,
+    task_of_step,
     wait_beside,
 )
 from airflow_provider_ckpt.dags.subject import OF_PARAMS, QueryGroup, Subject, dag_of, subject_of
@@ -47,8 +47,6 @@ PARAMS: dict[str, Param] = {
         "A rollback removes the dropped batches from a file sink's log, too; by default for a file sink",
     ),
 }
-#: The version of the params, which natively would become a number.
-VERSION_OF_PARAMS = "{{ (params.spark_version or '') | tojson }}"
 
 _ABOUT = """The restart of `QUERY` failed, made no progress, or did not go on where the query had stopped;
 the log of the red task says which.
@@ -107,11 +105,8 @@ def pre_deploy_gate_dag(dag_id: str = "pre_deploy_gate", **dag: Any) -> DAG:
     with dag_of(dag_id, PARAMS, **dag) as made:
         deploy_tasks(
             OF_PARAMS,
-            backup_root="{{ params.backup_root }}",
-            sources="{{ params.sources }}",
-            sink="{{ params.sink }}",
-            spark_version=VERSION_OF_PARAMS,
-            trim_sink_log="{{ params.trim_sink_log }}",
+            **params.arguments_of("backup_root", "sources", "sink", "trim_sink_log"),
+            spark_version=params.VERSION_OF_PARAMS,
             stop=BEFORE,
             start=submit(**SUBMIT_PARAMS),
             start_id="restart",
@@ -159,7 +154,7 @@ def deploy_tasks(
         asks: Arguments of the task that asks for the approval of a rollback, such as ``assigned_users``, ``notifiers``.
         progress_timeout: How long the query may take to its first commit.
     """
-    starting = place(start, start_id, subject, "Start the new version of the query")
+    starting = task_of_step(start, start_id, subject, "Start the new version of the query")
     judge = CheckpointGateOperator(
         task_id="gate",
         spark_task=starting if can_read(starting) else None,
@@ -198,7 +193,7 @@ def deploy_tasks(
 
     stopped = backup
     if stop != BEFORE:
-        stopped = place(stop, "stop", subject, "Stop the query")
+        stopped = task_of_step(stop, "stop", subject, "Stop the query")
         backup >> stopped
     judge >> backup
     stopped >> [starting, wait]
@@ -214,7 +209,7 @@ def deploy_tasks(
     # a backup or a stop that fails is no deploy that went wrong: nothing was started then
     again = wrong
     if stop != BEFORE:
-        again = place(_repeatable(stop), "stop_again", subject, "Stop the query, whose deploy went wrong")
+        again = task_of_step(_repeatable(stop), "stop_again", subject, "Stop the query, whose deploy went wrong")
         [wrong, stopped] >> again
     plan = CheckpointRollbackOperator(
         task_id="rollback_plan",
@@ -229,11 +224,11 @@ def deploy_tasks(
     [again, backup] >> plan
     asked = ask_and_carry_out(
         *(CheckpointRollbackOperator, "rollback", subject, plan, "Roll back QUERY"),
-        about=_ABOUT.replace("QUERY", subject.name),
+        about=_ABOUT,
         asks=asks,
     )
     if start_previous is not False:
-        asked.done >> place(start_previous, "start_previous", subject, "Start the version before the deploy")
+        asked.done >> task_of_step(start_previous, "start_previous", subject, "Start the version before the deploy")
     return deployed
 
 

@@ -12,7 +12,7 @@ from airflow.providers.standard.operators.hitl import ApprovalOperator
 from airflow.sdk import DAG, Param, get_current_context, task
 
 from airflow_provider_ckpt import api
-from airflow_provider_ckpt.dags import params as own
+from airflow_provider_ckpt.dags import params
 from airflow_provider_ckpt.dags.approval import approved_at, approved_by
 from airflow_provider_ckpt.dags.steps import APPROVAL_TIMEOUT
 from airflow_provider_ckpt.dags.subject import dag_of
@@ -43,13 +43,13 @@ PARAMS = {
         "and to_before_deploy",
     ),
     "backup_root": Param(None, type=["null", "string"], description="Where batches that were purged may be"),
-    "skip_refused": own.flag("Leave alone what is refused, and roll back the others"),
-    "checkpoint_conn_id": own.CONN_ID,
+    "skip_refused": params.flag("Leave alone what is refused, and roll back the others"),
+    "checkpoint_conn_id": params.CONN_ID,
 }
 UNDO_PARAMS = {
     "run_id": Param(type="string", description="The run of checkpoint_fleet_rollback that is taken back"),
-    "skip_refused": own.flag("Leave alone what is refused, and undo the others"),
-    "checkpoint_conn_id": own.CONN_ID,
+    "skip_refused": params.flag("Leave alone what is refused, and undo the others"),
+    "checkpoint_conn_id": params.CONN_ID,
 }
 
 log = logging.getLogger("airflow.task")

@@ -32,16 +32,16 @@ def index_dag(
         checkpoint_conn_id: Connection of type ``checkpoint`` that opens all of them.
         **dag: Arguments of the DAG.
     """
-    own = {
-        "roots": params.places(roots, "Where checkpoints are, relative to the connection's base or any fsspec URL"),
+    declared = {
+        "roots": params.roots(roots),
         "index": Param(index, type="string", description="Directory of the index"),
-        "backup_roots": params.places(backup_roots, "Roots of backups"),
+        "backup_roots": params.texts(backup_roots, "Roots of backups"),
         "checkpoint_conn_id": Param(checkpoint_conn_id, type=params.TEXT, description="Connection of type checkpoint"),
         "deploys": Param(
             {}, type="object", description="Declarations of the queries by location, as in the query file"
         ),
     }
-    with dag_of(dag_id, own, **{"schedule": timedelta(minutes=5), **dag}) as made:
+    with dag_of(dag_id, declared, **{"schedule": timedelta(minutes=5), **dag}) as made:
         CheckpointIndexOperator(
             task_id="write_index",
             checkpoint_roots="{{ params.roots }}",

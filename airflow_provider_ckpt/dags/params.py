@@ -21,9 +21,14 @@ def flag(description: str) -> Param:
     return Param(False, type="boolean", description=description)
 
 
-def places(given: Any, description: str) -> Param:
+def texts(given: Any, description: str) -> Param:
     """A param with a list of texts."""
     return Param(list(given), type="array", items={"type": "string"}, description=description)
+
+
+def roots(given: Any, what: str = "Where checkpoints are") -> Param:
+    """A param with places of the storage."""
+    return texts(given, f"{what}, relative to the connection's base or any fsspec URL")
 
 
 def depth() -> Param:
@@ -33,7 +38,7 @@ def depth() -> Param:
 
 CONN_ID = optional(TEXT, "Connection of type checkpoint")
 #: Names beside locations, of a DAG of many queries.
-QUERIES = places((), "Names of queries in the query file, besides")
+QUERIES = texts((), "Names of queries in the query file, besides")
 QUERY = {
     "query": optional(TEXT, "Name of the query in the query file, which then says what is not given here"),
     "checkpoint": optional(TEXT, "Or: the checkpointLocation of the query"),
@@ -54,6 +59,8 @@ SOURCES = optional(
     ["null", "integer", "array", "object"], "The sources: their number, a list of types in order, or types by name"
 )
 SPARK_VERSION = optional(TEXT, "Such as 4.3")
+#: The argument of that param, which natively would become a number.
+VERSION_OF_PARAMS = "{{ (params.spark_version or '') | tojson }}"
 BACKUP_ROOT = optional(TEXT, "Where backups of the query live; by default as the query file says")
 
 

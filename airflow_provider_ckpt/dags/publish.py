@@ -17,8 +17,8 @@ def publish_dag(
     dag_id: str = "kafka_lag_publish",
     *,
     checkpoints: Sequence[str] = (),
-    group: str = "spark-{name}",
-    kafka_conn_id: str = "kafka_default",
+    group: str | None = None,
+    kafka_conn_id: str | None = None,
     **dag: Any,
 ) -> DAG:
     """The DAG that publishes positions every five minutes. Its arguments are the params of a run that has none.
@@ -26,23 +26,21 @@ def publish_dag(
     Args:
         dag_id: Its id.
         checkpoints: The checkpointLocations.
-        group: Consumer group; ``{name}`` becomes the last part of the location.
-        kafka_conn_id: Connection of type ``kafka``.
+        group: Consumer group, whose ``{name}`` becomes the last part of the location; ``spark-{name}`` by default.
+        kafka_conn_id: Connection of type ``kafka``; ``kafka_default`` by default.
         **dag: Arguments of the DAG.
     """
-    own = {
-        "checkpoints": params.places(
-            checkpoints, "checkpointLocations, relative to the connection's base or any fsspec URL"
-        ),
+    declared = {
+        "checkpoints": params.roots(checkpoints, "checkpointLocations"),
         "queries": params.QUERIES,
         "checkpoint_conn_id": params.CONN_ID,
-        "kafka_conn_id": Param(kafka_conn_id, type="string", description="Connection of type kafka"),
+        "kafka_conn_id": Param(kafka_conn_id or "kafka_default", type="string", description="Connection of type kafka"),
         "group": Param(
-            group, type="string", description="Consumer group; {name} becomes the last part of the location"
+            group or "spark-{name}", type="string", description="Consumer group, {name} the last part of the location"
         ),
     }
     again = {"retries": 2, "retry_delay": timedelta(seconds=30)}
-    with dag_of(dag_id, own, **{"schedule": timedelta(minutes=5), "default_args": again, **dag}) as made:
+    with dag_of(dag_id, declared, **{"schedule": timedelta(minutes=5), "default_args": again, **dag}) as made:
         CheckpointPublishOffsetsOperator(
             task_id="publish",
             checkpoint="{{ params.checkpoints or None }}",

@@ -38,7 +38,7 @@ def repartition_dag(dag_id: str = "checkpoint_repartition", **dag: Any) -> DAG:
         plan = CheckpointRepartitionOperator(
             task_id="plan", plan_only=True, **params.arguments_of("partitions", "sink"), **subject.arguments
         )
-        text = text_of(plan.task_id, _ABOUT.replace("QUERY", subject.name))
+        text = text_of(plan.task_id, _ABOUT, subject)
         approving = approve(subject, "Repartition the state of QUERY", text)
         backup = CheckpointBackupOperator(task_id="backup", **params.arguments_of("backup_root"), **subject.arguments)
         repartition = carry_out(

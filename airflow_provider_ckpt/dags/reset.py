@@ -48,7 +48,7 @@ def reset_dag(dag_id: str = "checkpoint_reset", **dag: Any) -> DAG:
         )
         asked = ask_and_carry_out(
             *(CheckpointResetOffsetsOperator, "reset", OF_PARAMS, plan, "Move QUERY to other offsets"),
-            about=_ABOUT.replace("QUERY", OF_PARAMS.name),
+            about=_ABOUT,
             preview=preview_of("reset", GOAL),
         )
         start_of_params(asked.done, plan)

@@ -8,7 +8,7 @@ from airflow.sdk import DAG, Param, TaskGroup, task
 
 from airflow_provider_ckpt.dags import params
 from airflow_provider_ckpt.dags.approval import ask_and_carry_out, preview_of
-from airflow_provider_ckpt.dags.steps import SUBMIT_PARAMS, place, submit, wait_beside
+from airflow_provider_ckpt.dags.steps import SUBMIT_PARAMS, submit, task_of_step, wait_beside
 from airflow_provider_ckpt.dags.subject import OF_PARAMS, QueryGroup, dag_of, subject_of
 from airflow_provider_ckpt.operators.changes.rollback import CheckpointRollbackOperator
 
@@ -29,14 +29,8 @@ GOAL = {
 PARAMS: dict[str, Param] = {**params.QUERY, **GOAL, **params.EXPECTED_PLAN, **params.START}
 
 _QUESTION = "Roll back QUERY"
-
-
-def _about(location: str) -> str:
-    return (
-        f"Plan `{{{{ plan['plan_id'] }}}}` takes `{location}` back to batch {{{{ plan['batch_id'] }}}} in\n"
-        "{{ plan['actions'] }} steps. What it removes is kept for `ckpt undo`; every step is in the log of the task "
-        "`plan`."
-    )
+_ABOUT = """Plan `{{ plan['plan_id'] }}` takes `QUERY` back to batch {{ plan['batch_id'] }} in
+{{ plan['actions'] }} steps. What it removes is kept for `ckpt undo`; every step is in the log of the task `plan`."""
 
 
 def roll_back_query(
@@ -69,12 +63,12 @@ def roll_back_query(
     """
     subject = subject_of(query, checkpoint=checkpoint, checkpoint_conn_id=checkpoint_conn_id, query_file=query_file)
     with QueryGroup(group_id=group_id or f"roll_back_{subject.key}") as group:
-        stopped = place(stop, "stop", subject, "Stop the query")
+        stopped = task_of_step(stop, "stop", subject, "Stop the query")
         plan = CheckpointRollbackOperator(task_id="plan", plan_only=True, **goal, **subject.arguments)
         asked = ask_and_carry_out(
-            *(CheckpointRollbackOperator, "rollback", subject, plan, _QUESTION, _about(subject.name)), asks=asks
+            *(CheckpointRollbackOperator, "rollback", subject, plan, _QUESTION, _ABOUT), asks=asks
         )
-        started = place(start, "start", subject, "Start the query")
+        started = task_of_step(start, "start", subject, "Start the query")
         waited = wait_beside(started, subject, f"ti.xcom_pull(task_ids='{plan.task_id}')['batch_id']")
         stopped >> plan
         asked.done >> [started, waited]
@@ -95,7 +89,7 @@ def rollback_dag(dag_id: str = "checkpoint_rollback", **dag: Any) -> DAG:
             **OF_PARAMS.arguments,
         )
         asked = ask_and_carry_out(
-            *(CheckpointRollbackOperator, "rollback", OF_PARAMS, plan, _QUESTION, _about(OF_PARAMS.name)),
+            *(CheckpointRollbackOperator, "rollback", OF_PARAMS, plan, _QUESTION, _ABOUT),
             preview=preview_of("rollback", GOAL),
         )
         start_of_params(asked.done, plan)

@@ -76,7 +76,7 @@ SUBMIT_PARAMS = {
 }
 
 
-def place(step: Any, task_id: str, subject: Subject, asked: str, **task: Any) -> Any:
+def task_of_step(step: Any, task_id: str, subject: Subject, asked: str, **task: Any) -> Any:
     """The task of a step.
 
     Args:

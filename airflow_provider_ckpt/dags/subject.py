@@ -11,6 +11,8 @@ from typing import Any
 
 from airflow.sdk import DAG, TaskGroup
 
+from airflow_provider_ckpt.dags import params
+
 
 @dataclass(frozen=True)
 class Subject:
@@ -41,11 +43,7 @@ class Subject:
 #: The query of the params of a DAG run.
 OF_PARAMS = Subject(
     "{{ params.query or params.checkpoint }}",
-    {
-        "query": "{{ params.query }}",
-        "checkpoint": "{{ params.checkpoint }}",
-        "checkpoint_conn_id": "{{ params.checkpoint_conn_id }}",
-    },
+    params.arguments_of(*params.QUERY),
     "{{ params.checkpoint }}",
 )
 
@@ -105,7 +103,7 @@ class QueryGroup(TaskGroup):
         return iter([last]) if last is not None else super().get_leaves()
 
 
-def dag_of(dag_id: str, params: Mapping[str, Any] | None, **dag: Any) -> DAG:
+def dag_of(dag_id: str, declared: Mapping[str, Any] | None, **dag: Any) -> DAG:
     """A DAG as the blocks need it; what is given wins."""
     made = {
         "schedule": None,
@@ -113,7 +111,7 @@ def dag_of(dag_id: str, params: Mapping[str, Any] | None, **dag: Any) -> DAG:
         "catchup": False,
         "max_active_runs": 1,
         "render_template_as_native_obj": True,
-        "params": deepcopy(dict(params or {})),  # a run of `dag.test` writes its values into them
+        "params": deepcopy(dict(declared or {})),  # a run of `dag.test` writes its values into them
         "tags": ["ckpt"],
     }
     rules = {"default_args": {**(dag.get("default_args") or {}), **_RULE}}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.providers.common.compat.sdk import AirflowFailException
 from airflow.sdk import DAG, Param, Variable, task
 
-from airflow_provider_ckpt.dags import params as own
+from airflow_provider_ckpt.dags import params
 from airflow_provider_ckpt.dags.subject import dag_of, locations_of
 from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook, airflow_errors
 
@@ -34,11 +34,11 @@ def validation_dag(dag_id: str = "checkpoint_validation", *, roots: Sequence[str
         **dag: Arguments of the DAG.
     """
     declared = {
-        "roots": own.places(roots, "Where checkpoints are, relative to the connection's base or any fsspec URL"),
-        "queries": own.QUERIES,
-        "checkpoint_conn_id": own.CONN_ID,
-        "deep": own.flag("Read everything: state chains, source logs, checksums"),
-        "depth": own.depth(),
+        "roots": params.roots(roots),
+        "queries": params.QUERIES,
+        "checkpoint_conn_id": params.CONN_ID,
+        "deep": params.flag("Read everything: state chains, source logs, checksums"),
+        "depth": params.depth(),
         "group_size": Param(50, type="integer", minimum=1, description="How many checkpoints a task checks"),
     }
     again = {"retries": 2, "retry_delay": timedelta(minutes=1)}
@@ -56,7 +56,7 @@ def find_groups(params: Any = None) -> list[dict[str, Any]]:
     from airflow_provider_ckpt import api
 
     if not roots_of(params):
-        raise AirflowFailException("There are no roots: set CKPT_VALIDATION_ROOTS, or the param roots or queries.")
+        raise AirflowFailException("There are no roots: set the param roots or queries, or roots of validation_dag.")
     hook = CheckpointHook(params["checkpoint_conn_id"])
     groups = []
     for root in roots_of(params):

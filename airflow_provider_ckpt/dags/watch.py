@@ -33,14 +33,14 @@ def watch_queries(
         query_file: The query file, in place of that of Airflow.
         group_id: The id of the group.
     """
-    places: dict[str, Any] = {"checkpoint_conn_id": checkpoint_conn_id, "query_file": query_file}
-    subjects = [subject_of(query, **places) for query in queries]
+    access: dict[str, Any] = {"checkpoint_conn_id": checkpoint_conn_id, "query_file": query_file}
+    subjects = [subject_of(query, **access) for query in queries]
     names = [item.name for item in subjects if "query" in item.arguments]
     located = [dict(item.arguments) for item in subjects if "query" not in item.arguments]
     with QueryGroup(group_id=group_id) as group:
         look_back([{**item.arguments, "bookmark_variable": variable_of(item.name)} for item in subjects])
         if names:
-            CheckpointQueriesOperator(task_id="thresholds", query=names, **places)
+            CheckpointQueriesOperator(task_id="thresholds", query=names, **access)
         if located:
             CheckpointCheckOperator.partial(task_id="check", map_index_template="{{ task.checkpoint }}").expand_kwargs(
                 located
@@ -56,13 +56,13 @@ def watch_dag(dag_id: str = "checkpoint_continuity", *, checkpoints: Sequence[st
         checkpoints: The param ``checkpoints`` of a run that does not give it.
         **dag: Arguments of the DAG.
     """
-    own = {
-        "checkpoints": params.places(checkpoints, "Checkpoints, relative to the connection's base or any fsspec URL"),
+    declared = {
+        "checkpoints": params.roots(checkpoints, "Checkpoints"),
         "queries": params.QUERIES,
         "checkpoint_conn_id": params.CONN_ID,
     }
     plain = {"schedule": "*/10 * * * *", "render_template_as_native_obj": False}
-    with dag_of(dag_id, own, **{**plain, **dag}) as made:
+    with dag_of(dag_id, declared, **{**plain, **dag}) as made:
         look_back(task(task_id="checkpoints")(watched_of_params)())
     return made
 

@@ -43,8 +43,8 @@ def windows_dag(
         query_file: The query file, in place of that of Airflow.
         **dag: Arguments of the DAG.
     """
-    places = {"checkpoint": checkpoint, "checkpoint_conn_id": checkpoint_conn_id, "query_file": query_file}
-    arguments = subject_of(query, **places).arguments
+    access = {"checkpoint": checkpoint, "checkpoint_conn_id": checkpoint_conn_id, "query_file": query_file}
+    arguments = subject_of(query, **access).arguments
     trigger = CheckpointProgressTrigger(every=window, poke_interval=poke_interval, **arguments)
     progress = Asset(watched, watchers=[AssetWatcher(name=watched, trigger=trigger)])
     made = {"schedule": progress, "start_date": datetime(2026, 1, 1, tzinfo=UTC), "tags": ["ckpt"]}

@@ -162,7 +162,7 @@ class CheckpointHook(BaseHook):
             return at_running_version(Store.open(location, **self.storage_options))
         url = self._url(connection.host or "", location)
         extra = extra_of(connection)
-        options = {**self.storage_options, **_options(extra.get("storage_options") or {}, connection.conn_id)}
+        options = {**self.storage_options, **options_of(connection)}
         scheme = url.partition("://")[0] if "://" in url else "file"
         storage_conn_id = extra.get("storage_conn_id")
         if storage_conn_id and scheme != "file":
@@ -230,8 +230,9 @@ def _require_own(connection: Any) -> None:
             )
 
 
-def _options(given: Any, conn_id: str) -> dict[str, Any]:
+def options_of(connection: Any) -> dict[str, Any]:
     """The storage options that a connection holds, as an object or as its JSON text. Raises StorageOptionError."""
+    given, conn_id = extra_of(connection).get("storage_options") or {}, connection.conn_id
     try:
         options = parse_json(given) if isinstance(given, str) else given
     except ValueError as error:

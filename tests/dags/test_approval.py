@@ -10,7 +10,7 @@ from airflow.sdk import DAG
 from jinja2 import Environment
 
 from airflow_provider_ckpt.dags.approval import ask_and_carry_out, choose, preview_of, text_of
-from airflow_provider_ckpt.dags.subject import QueryGroup, subject_of
+from airflow_provider_ckpt.dags.subject import OF_PARAMS, QueryGroup, subject_of
 from airflow_provider_ckpt.operators.checkpoint import CheckpointRollbackOperator
 
 pytestmark = pytest.mark.airflow
@@ -28,7 +28,9 @@ def shown(plan: dict) -> str:
     """What a person reads of a plan."""
     ti = SimpleNamespace(xcom_pull=lambda task_ids: {"block.plan": plan}[task_ids])
     return (
-        Environment(autoescape=False).from_string(text_of("block.plan", "It is {{ plan['plan_id'] }}.")).render(ti=ti)
+        Environment(autoescape=False)
+        .from_string(text_of("block.plan", "It is {{ plan['plan_id'] }}.", OF_PARAMS))
+        .render(ti=ti)
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from airflow.providers.common.compat.sdk import AirflowFailException
 
@@ -35,3 +37,16 @@ class WithoutSpark:
 def test_a_run_without_roots_says_what_to_set():
     with pytest.raises(AirflowFailException, match="Set the params roots and home"):
         audit.audit(None, {"roots": [], "home": ""})
+
+
+@pytest.mark.parametrize(
+    ("extra", "says"),
+    [
+        ("{storage_options: {}}", "the extra of the connection lake is no JSON object"),
+        ('{"storage_conn_id": "minio"}', "the connection lake has a storage_conn_id, which Spark does not read"),
+    ],
+)
+def test_what_a_connection_says_is_not_left_out(monkeypatch, extra, says):
+    monkeypatch.setenv("AIRFLOW_CONN_LAKE", json.dumps({"conn_type": "checkpoint", "extra": extra}))
+    with pytest.raises(AirflowFailException, match=says):
+        audit.audit(None, {"roots": ["/l"], "home": "/h", "checkpoint": None, "checkpoint_conn_id": "lake"})

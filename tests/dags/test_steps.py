@@ -14,7 +14,7 @@ from airflow.sdk import DAG, task
 from airflow.sdk.exceptions import AirflowRescheduleException
 
 from airflow_provider_ckpt.dags import blue_green_dag, deploy_dag, pre_deploy_gate_dag
-from airflow_provider_ckpt.dags.steps import place, require_begun, state_of, submit
+from airflow_provider_ckpt.dags.steps import require_begun, state_of, submit, task_of_step
 from airflow_provider_ckpt.dags.subject import subject_of
 from airflow_provider_ckpt.operators.gate import CheckpointGateOperator
 
@@ -34,7 +34,7 @@ def stop_too(checkpoint: str) -> None:
 def placed(step: object, **arguments: object) -> list:
     """Two tasks of a step."""
     with DAG("placed"):
-        return [place(step, task_id, ORDERS, "Stop it", **arguments) for task_id in ("stop", "stop_again")]
+        return [task_of_step(step, task_id, ORDERS, "Stop it", **arguments) for task_id in ("stop", "stop_again")]
 
 
 def test_a_function_gets_the_query_and_becomes_as_many_tasks_as_are_needed():
@@ -42,14 +42,14 @@ def test_a_function_gets_the_query_and_becomes_as_many_tasks_as_are_needed():
     assert [(item.task_id, item.trigger_rule) for item in tasks] == [("stop", "all_done"), ("stop_again", "all_done")]
     assert {item.python_callable(**item.op_kwargs) for item in tasks} == {(ORDERS.name, ORDERS.name)}
     with DAG("named"):
-        task = place(stop, "stop", subject_of("orders"), "Stop it")
+        task = task_of_step(stop, "stop", subject_of("orders"), "Stop it")
     assert task.python_callable(**task.op_kwargs) == ("orders", None)
 
 
 def test_a_function_of_a_loop_gets_the_query_of_its_own_block():
     """Were it to read the variable of the loop, all of them would stop the last one."""
     with DAG("looped"):
-        tasks = [place(stop, f"stop_{name}", subject_of(name), "Stop it") for name in ("a", "b")]
+        tasks = [task_of_step(stop, f"stop_{name}", subject_of(name), "Stop it") for name in ("a", "b")]
     assert [item.python_callable(**item.op_kwargs) for item in tasks] == [("a", None), ("b", None)]
 
 
@@ -68,9 +68,9 @@ def test_an_operator_is_made_as_often_as_it_is_needed():
 def test_a_task_that_is_there_is_taken_once_and_obeys_no_other_rule():
     with DAG("there"):
         there = BashOperator(task_id="there", bash_command="true")
-        assert place(there, "stop", ORDERS, "Stop it") is there
+        assert task_of_step(there, "stop", ORDERS, "Stop it") is there
         with pytest.raises(TypeError, match=r"functools.partial\(BashOperator, …\) or a function, not the task there"):
-            place(there, "stop", ORDERS, "Stop it", trigger_rule="all_done")
+            task_of_step(there, "stop", ORDERS, "Stop it", trigger_rule="all_done")
 
 
 def test_what_is_not_given_asks_a_person_who_fails_it_by_a_refusal():

@@ -29,5 +29,5 @@ def test_what_is_new_fails_and_the_others_are_counted(monkeypatch):
 
 
 def test_without_roots_and_queries_it_says_what_to_set():
-    with pytest.raises(AirflowFailException, match="CKPT_VALIDATION_ROOTS"):
+    with pytest.raises(AirflowFailException, match="set the param roots or queries, or roots of validation_dag"):
         validation.find_groups({"roots": [], "queries": []})
