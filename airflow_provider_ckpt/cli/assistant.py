@@ -22,7 +22,8 @@ from airflow_provider_ckpt.cli.answers import bounded
 from airflow_provider_ckpt.cli.find_query_file import NONE, OPTION
 from airflow_provider_ckpt.cli.options import guarded, pairs
 from airflow_provider_ckpt.errors import StoreError
-from airflow_provider_ckpt.query.query_file import QueryFile
+from airflow_provider_ckpt.fleet.pipeline import pipeline_of
+from airflow_provider_ckpt.query.query_file import Query, QueryFile
 from airflow_provider_ckpt.query.source import parse_item
 from airflow_provider_ckpt.storage.roots import OutsideRootsError, Roots
 from airflow_provider_ckpt.untrusted.secrets import scrub, secrets_of
@@ -41,7 +42,8 @@ Location = Annotated[
     str,
     Field(
         description="Absolute URL or path of the checkpoint, such as s3://lake/checkpoints/orders; or the name of a "
-        "query of the query file, of which its sources, sink and confs are then known"
+        "query of the query file, of which its sources, sink and confs are then known; or of a flow of a pipeline, "
+        "such as shop.bronze, and for check and gate of a pipeline"
     ),
 ]
 Sources = Annotated[
@@ -79,6 +81,10 @@ def reset_goals() -> dict[str, Opt]:
     return {name.removeprefix("to_"): opt for name, opt in goals.items() if opt.means != "csv"}
 
 
+#: Commands that ask the brokers of the sources that the query file declares.
+_OF_BROKERS = ("show", "gate", "reset-offsets")
+
+
 class Answer(BaseModel):
     """Common fields of the answers of all tools."""
 
@@ -114,7 +120,7 @@ class Assistant:
         self.roots = roots
         self._file = file
         self._limits = roots.limits(UNDO_DIRECTORY)
-        sources = [source for query in (file.queries if file else {}).values() for source in query.deploy.sources or ()]
+        sources = [source for query in _declared(file) for source in query.deploy.sources or ()]
         declared = [source.location for source in sources if source.type == "kafka"]
         self._brokers = frozenset(brokers) | {server.strip() for servers in declared for server in servers.split(",")}
         self._kafka = [f"--kafka-config={item}" for item in kafka_config]
@@ -125,8 +131,16 @@ class Assistant:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of queries that are taken in place of locations."""
-        return () if self._file is None else tuple(self._file.queries)
+        """The names that are taken in place of locations, of queries and of pipelines."""
+        return () if self._file is None else (*self._file.queries, *self._file.pipelines)
+
+    @property
+    def shown_names(self) -> tuple[str, ...]:
+        """The names as an assistant is told of them."""
+        pipelines = self._file.pipelines if self._file is not None else {}
+        return tuple(
+            f"{name} (a pipeline, its flows are {name}.FLOW)" if name in pipelines else name for name in self.names
+        )
 
     @property
     def tools(self) -> tuple[Callable[..., Answer], ...]:
@@ -231,10 +245,14 @@ class Assistant:
     def plan_reset(
         self,
         location: Location,
-        source: Annotated[
-            str, Field(description="The source to move, ID=TYPE:PLACE: 0=kafka:host:9092 or 0=delta:s3://lake/orders")
-        ],
         to: Annotated[Goal, Field(description="Where to")],
+        source: Annotated[
+            str | None,
+            Field(
+                description="The source to move, ID=TYPE:PLACE: 0=kafka:host:9092 or 0=delta:s3://lake/orders; not "
+                "needed with the name of a query of which the query file declares one source"
+            ),
+        ] = None,
         value: Annotated[
             str | Annotated[int, Field(strict=True)] | dict[str, Any] | None,
             Field(
@@ -255,7 +273,7 @@ class Assistant:
         text = json.dumps(value) if isinstance(value, dict) else "" if value is None else str(value)
         goal = opt.option if opt.means == "flag" else f"{opt.option}={text}"
         said = [*_given({"--sink": sink, "--trigger": trigger}), *(f"--topic={topic}" for topic in topics or ())]
-        return self._run("reset-offsets", location, *self._sources([source]), goal, *said)
+        return self._run("reset-offsets", location, *self._sources(source and [source]), goal, *said)
 
     # --- running -----------------------------------------------------------------------------------------------------
 
@@ -266,9 +284,10 @@ class Assistant:
         except StoreError as error:
             raise RefusedError(self._sentence(error.to_dict())) from None
         asks_broker = any(word.startswith("--source=") and "kafka:" in word for word in said)
+        asks_broker |= command in _OF_BROKERS and location is not None and self._reads_kafka(location)
         hidden = [*(self._storage if location else []), *(self._kafka if asks_broker else [])]
         file = f"{OPTION}={NONE if self._file is None else self._file.place}"  # never one found in the directory
-        if location in self.names:
+        if location is not None and self._is_name(location):
             words.append(file)
         else:
             hidden.append(file)
@@ -291,7 +310,17 @@ class Assistant:
 
     def _named(self, location: str) -> str:
         """The name of a query, whose places are refused when they are opened; or a location. Raises StoreError."""
-        return location if location in self.names else self._allowed(location)
+        return location if self._is_name(location) else self._allowed(location)
+
+    def _reads_kafka(self, location: str) -> bool:
+        """True if the query file declares a Kafka source of a query."""
+        query = None if self._file is None else self._file.find(location)
+        return query is not None and any(source.type == "kafka" for source in query.deploy.sources or ())
+
+    def _is_name(self, location: str) -> bool:
+        """True for the name of a query, of a pipeline or of one of its flows."""
+        file = self._file
+        return file is not None and (location in file.queries or pipeline_of(file, location) is not None)
 
     def _allowed(self, location: str) -> str:
         """A location in its normal form. Raises StoreError for one that is not below a root."""
@@ -323,6 +352,13 @@ class Assistant:
                     "is asked."
                 )
         return [f"--source={source}" for source in sources or ()]
+
+
+def _declared(file: QueryFile | None) -> list[Query]:
+    """What a query file declares of its queries, and of the flows of its pipelines."""
+    if file is None:
+        return []
+    return [*file.queries.values(), *(flow for each in file.pipelines.values() for flow in each.flows.values())]
 
 
 def _given(options: Mapping[str, Any]) -> list[str]:

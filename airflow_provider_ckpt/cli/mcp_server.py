@@ -62,7 +62,7 @@ def serve(
 def server_of(assistant: Assistant) -> Any:
     """The server with its tools."""
     shown = ", ".join(root.url for root in assistant.roots)
-    names = ", ".join(assistant.names[:MOST_NAMES])
+    names = ", ".join(assistant.shown_names[:MOST_NAMES])
     return MCPServer(
         "ckpt",
         version=__version__,

@@ -19,6 +19,7 @@ from airflow_provider_ckpt.cli.options import open_store
 from airflow_provider_ckpt.fleet.read_query_file import read_query_file
 from airflow_provider_ckpt.query.query_file import QueryFile
 from airflow_provider_ckpt.storage.roots import parse_roots
+from tests.pipelines.lab import Pipeline
 
 TRACE = "java.lang.IllegalStateException: batch 8 doesn't exist"
 
@@ -291,7 +292,7 @@ def test_a_link_to_another_place_below_the_roots_is_followed(lake, tmp_path, cap
 def test_offsets_are_an_object_or_its_text(lake, monkeypatch, value):
     asked = []
     monkeypatch.setattr("airflow_provider_ckpt.cli.assistant.run", lambda words, shown: asked.append(words) or 0)
-    assistant(lake).plan_reset(str(lake / "orders"), "0=kafka", "offsets", value)
+    assistant(lake).plan_reset(str(lake / "orders"), "offsets", "0=kafka", value)
     [goal] = [word.removeprefix("--to-offsets=") for word in asked[0] if word.startswith("--to-offsets=")]
     assert json.loads(goal) == {"orders": {"0": 50}}
 
@@ -372,6 +373,42 @@ def test_a_name_of_a_place_that_is_not_allowed_is_refused(lake, file):
     assert "not below a root" in ask(of, "show", {"location": "clocks"})
     assert "was not allowed" in ask(of, "show", {"location": "orders", "sources": ["0=kafka:other:9092"]})
     assert "was not allowed" not in ask(of, "show", {"location": "clicks", "sources": ["0=kafka:h:9092"]})
+
+
+def test_a_reset_by_name_needs_no_source_where_one_is_declared(lake, tmp_path):
+    (tmp_path / "ckpt.yaml").write_text(
+        f"format_version: 1\nqueries:\n  one: {{checkpoint: {lake}/orders, sources: ['delta:{lake}/table']}}\n"
+    )
+    of = assistant(lake, file=read_query_file(str(tmp_path / "ckpt.yaml")))
+    assert f"{lake}/table" in ask(of, "plan_reset", {"location": "one", "to": "latest"})
+    location = {"location": f"{lake}/k", "to": "latest"}
+    assert "give --source ID=TYPE:PLACE" in ask(assistant(lake), "plan_reset", location)
+
+
+def test_the_brokers_of_a_query_are_asked_with_the_configuration_of_the_server(lake, file, monkeypatch):
+    said: list[str] = []
+    monkeypatch.setattr("airflow_provider_ckpt.cli.assistant.run", lambda words, shown: said.extend(words) or 0)
+    of = assistant(lake, file=file, kafka_config=["security.protocol=SSL"])
+    for name, tools in {"clicks": ("show", "gate"), "orders": (), f"{lake}/c": ("show", "gate")}.items():
+        for tool in ("show", "gate", "check", "log"):
+            said.clear()
+            getattr(of, tool)(name)
+            assert ("--kafka-config=security.protocol=SSL" in said) == (tool in tools), (name, tool)
+
+
+def test_a_flow_of_a_pipeline_has_a_name_and_so_has_the_pipeline(shop, tmp_path):
+    made = shop("refreshed")
+    Pipeline(made, {"bronze": "in"}).write()
+    (made / "ckpt.yaml").write_text("format_version: 1\npipelines: {shop: {spec: spark-pipeline.yml}}\n")
+    of = assistant(made, file=read_query_file(str(made / "ckpt.yaml")))
+    assert of.show("shop.bronze").document["location"].endswith("/bronze/bronze/1")
+    gated = of.gate("shop")
+    assert (gated.document["decision"], gated.document["checkpoints"][0]["location"]) == ("warn", f"{made}/storage")
+    assert gated.command == f"ckpt gate shop --file={made}/ckpt.yaml --json"
+    assert "name one of its flows" in ask(of, "show", {"location": "shop"})
+    assert "shop.bronze" in ask(of, "show", {"location": "shop.bronz"})
+    elsewhere = assistant(made / "storage", file=read_query_file(str(made / "ckpt.yaml")))
+    assert "not below a root" in ask(elsewhere, "show", {"location": "shop.bronze"})
 
 
 def test_a_file_in_the_directory_is_not_read(lake, file, tmp_path, monkeypatch):
