@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -27,7 +27,8 @@ from airflow_provider_ckpt.cli.options import (
     with_sources,
 )
 from airflow_provider_ckpt.cli.positions.topic_memory import TopicMemory, with_topic_ids
-from airflow_provider_ckpt.cli.query_names import PIPELINE, Piped, declared_deploy
+from airflow_provider_ckpt.cli.query_names import META, PIPELINE, Named, Piped, declared_deploy
+from airflow_provider_ckpt.query.declared import options_of_clusters
 from airflow_provider_ckpt.query.deploy import DeploySpec, declare, parse_conf_file
 from airflow_provider_ckpt.query.query_file import Query
 from airflow_provider_ckpt.query.source import MOST_SOURCES, Source
@@ -145,6 +146,7 @@ def gate(
         raise click.UsageError("--full-refresh is of a pipeline: give its name in the query file")
     config = dict(pairs(kafka_config, "--kafka-config"))
     remembered = TopicMemory(topic_ids)
+    configs = options_of_clusters(_queries(context))
 
     def foretell(
         store: Store, deploy: DeploySpec, beside: frozenset[str] | None = None
@@ -155,6 +157,7 @@ def gate(
             opening(storage_options),
             quick=quick,
             kafka_config=config,
+            kafka_configs=configs,
             topic_ids=remembered.of(store.location),
             will_lose_within_ms=within_ms,
             beside=beside,
@@ -182,6 +185,15 @@ def gate(
         return Judged(store.location, foretold.findings, foretold, unknown=foretold.unknown, fail_on=fail_on)
 
     outputs.finish([judge(location, storage_options, evaluate)])
+
+
+def _queries(context: click.Context) -> Collection[Query]:
+    """The queries of the file that the command is about."""
+    piped: Piped | None = context.meta.get(PIPELINE)
+    named: Named | None = context.meta.get(META)
+    if piped is not None:
+        return [piped.file.queries[name] for name in piped.seen.names]
+    return () if named is None else (named.query,)
 
 
 #: Options that are of one query, and so of no whole pipeline.

@@ -53,7 +53,7 @@ class FleetPositions:
         now_ms: Now, epoch milliseconds.
         ages: True if it is asked how old unread records are, and when they expire.
         known_ids: The ids that the topics of a checkpoint had before, by its location.
-        configs: Options of the clients of some servers, over those of all.
+        configs: Options of the clients of some servers, by these; ``kafka_config`` wins over them.
     """
 
     def __init__(

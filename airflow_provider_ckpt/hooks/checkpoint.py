@@ -16,7 +16,7 @@ from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointError, StorageOptionError
 from airflow_provider_ckpt.get_provider_info import UI_FIELD_BEHAVIOUR
 from airflow_provider_ckpt.hooks.extra import extra_of
-from airflow_provider_ckpt.hooks.kafka import kafka_config
+from airflow_provider_ckpt.hooks.kafka import cluster_configs, kafka_config
 from airflow_provider_ckpt.query.trigger import TRIGGERS
 from airflow_provider_ckpt.times import parse_duration_ms
 from airflow_provider_ckpt.untrusted.bounded_json import parse_json
@@ -46,6 +46,7 @@ class CheckpointHook(BaseHook):
     :param checkpoint_conn_id: Id of the connection; None when all locations are absolute.
     :param storage_options: Options of the fsspec driver, over which those of the connection win.
     :param kafka_options: Settings of Kafka's client, which win over those of a connection of type ``kafka``.
+    :param kafka_clusters: What the query file says of several clusters, by their servers: ``options`` and ``conn_id``.
     """
 
     conn_name_attr = "checkpoint_conn_id"
@@ -58,11 +59,13 @@ class CheckpointHook(BaseHook):
         checkpoint_conn_id: str | None = None,
         storage_options: Mapping[str, Any] | None = None,
         kafka_options: Mapping[str, str] | None = None,
+        kafka_clusters: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> None:
         super().__init__()
         self.checkpoint_conn_id = checkpoint_conn_id
         self.storage_options = dict(storage_options or {})
         self.kafka_options = dict(kafka_options or {})
+        self.kafka_clusters = dict(kafka_clusters or {})
         self._opened: dict[tuple[str, ...], Any] = {}
         self._base: str | None = None if checkpoint_conn_id else ""
 
@@ -134,11 +137,19 @@ class CheckpointHook(BaseHook):
         """How the sources of a query are come by. Parameters as for :meth:`source_ends`."""
         from airflow_provider_ckpt.sources.open_end import Access
 
-        return Access(self.store, self.store(checkpoint), self.kafka_config(kafka_conn_id))
+        config, configs = self.kafka_config(kafka_conn_id), self.kafka_configs(kafka_conn_id)
+        return Access(self.store, self.store(checkpoint), config, kafka_configs=configs)
 
     def kafka_config(self, kafka_conn_id: str | None = None) -> dict[str, Any]:
         """The configuration of the client that asks a broker. Raises StoreError."""
         return {**kafka_config(kafka_conn_id), **self.kafka_options}
+
+    def kafka_configs(self, kafka_conn_id: str | None = None) -> dict[str, dict[str, Any]]:
+        """The configuration of the clients of some clusters, by their servers; :meth:`kafka_config` wins over it.
+
+        Raises StoreError.
+        """
+        return cluster_configs(self.kafka_clusters, kafka_conn_id)
 
     def store(self, location: str) -> Store:
         """Open a location; a relative one is appended to the base location of the connection.

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook, airflow_errors
 from airflow_provider_ckpt.hooks.query_file import configured_file, read_file
-from airflow_provider_ckpt.query.declared import DECLARED
+from airflow_provider_ckpt.query.declared import DECLARED, cluster_of, clusters_of
 from airflow_provider_ckpt.query.deploy import DeploySpec
 from airflow_provider_ckpt.visible import visible
 
@@ -49,6 +49,8 @@ class DeclaredTask:
     #: The query, once the task runs, and its file; None where none is named.
     declared_query: Query | None = None
     declared_file: QueryFile | None = None
+    #: The queries of the file that the task is about, once it runs.
+    declared_queries: Sequence[Query] = ()
     log: Any
     #: Where the file declares what was not given, by argument; and what the arguments were before.
     _origins: Mapping[str, str] = MappingProxyType({})
@@ -79,7 +81,15 @@ class DeclaredTask:
         storage = {} if file is None else file.storage.options
         kafka = {} if query is None else DECLARED["kafka_config"].of(query)
         own_storage, own_kafka = (getattr(self, name, None) or {} for name in ("storage_options", "kafka_options"))
-        return CheckpointHook(self.checkpoint_conn_id, {**storage, **own_storage}, {**kafka, **own_kafka})
+        clusters = {**self._clusters(), **(getattr(self, "kafka_clusters", None) or {})}
+        return CheckpointHook(self.checkpoint_conn_id, {**storage, **own_storage}, {**kafka, **own_kafka}, clusters)
+
+    def _clusters(self) -> dict[str, dict[str, Any]]:
+        """Kafka clusters by their servers; the only one of a query is in the arguments of the task already."""
+        if self.declared_query is not None and cluster_of(self.declared_query) is not None:
+            return {}
+        clusters = clusters_of(self.declared_queries)
+        return {at: {"options": dict(it.options), "conn_id": it.conn_id} for at, it in clusters.items()}
 
     @property
     def is_declared(self) -> bool:
@@ -91,6 +101,7 @@ class DeclaredTask:
         return {
             "storage_options": self.hook.storage_options or None,
             "kafka_options": self.hook.kafka_options or None,
+            "kafka_clusters": self.hook.kafka_clusters or None,
         }
 
     @property
@@ -129,6 +140,7 @@ class DeclaredTask:
             self._fill_several([str(name) for name in self.query])
         elif (found := self._find()) is not None:
             self.declared_file, self.declared_query = found
+            self.declared_queries = (self.declared_query,)
             self._fill(*found)
 
     @property
@@ -265,7 +277,7 @@ class DeclaredTask:
     def _fill_several(self, names: Sequence[str]) -> None:
         """The locations of queries, and the sources of each where the task asks for them: all else is of one query."""
         file = self.declared_file = self.with_flows(read_file(self.query_file), names)
-        queries = [file.named(name) for name in names]
+        queries = self.declared_queries = [file.named(name) for name in names]
         self._set(CHECKPOINT, [query.checkpoint for query in queries], file.place)
         if hasattr(self, "sources"):
             key = self.declared_as.get("sources") or "sources"
@@ -288,6 +300,7 @@ class DeclaredTask:
             setattr(self, name, value)
         self._origins, self._before, self._given_keys = {}, {}, frozenset()
         self.declared_query = self.declared_file = None
+        self.declared_queries = ()
         self.__dict__.pop("hook", None)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
@@ -29,6 +30,18 @@ def kafka_config(conn_id: str | None) -> dict[str, Any]:
     if isinstance(name, str):
         config["oauth_cb"] = _function(name, f"the connection {conn_id}")
     return config
+
+
+def cluster_configs(clusters: Mapping[str, Mapping[str, Any]], conn_id: str | None) -> dict[str, dict[str, Any]]:
+    """The settings of the clients of some clusters, by their servers. Raises StoreError as :func:`kafka_config`.
+
+    :param clusters: What the query file says of each, by its servers: ``options`` and ``conn_id``.
+    :param conn_id: The connection that the task was given for all of them, which then needs none of its own.
+    """
+    return {
+        servers: {**kafka_config(None if conn_id else cluster["conn_id"]), **cluster["options"]}
+        for servers, cluster in clusters.items()
+    }
 
 
 def _function(name: str, where: str) -> Any:

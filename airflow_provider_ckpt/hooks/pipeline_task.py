@@ -34,7 +34,8 @@ class PipelineTask(DeclaredTask):
             names = [str(name) for name in self.query]
             file = self.declared_file = self.with_flows(read_file(self.query_file), names)
             self.listed = {name: file.named(name) for name in names}
-            self._fill_place(file, [query.checkpoint for query in self.listed.values()])
+            self.declared_queries = [*self.listed.values()]
+            self._fill_place(file, [query.checkpoint for query in self.declared_queries])
         elif (
             isinstance(self.query, str) and self.query and self.query in (file := read_file(self.query_file)).pipelines
         ):
@@ -46,6 +47,7 @@ class PipelineTask(DeclaredTask):
             except ValueError as error:
                 raise CheckpointError(str(error)) from None
             self.declared_file = with_flows(file, self.seen)
+            self.declared_queries = [self.declared_file.queries[name] for name in self.seen.names]
             self._fill_place(file, self.seen.storage)
         else:
             super().declare_query()

@@ -170,12 +170,14 @@ class CheckpointGateOperator(PipelineTask, CheckpointOperator, BranchMixIn):
                 raise CheckpointError("full_refresh is of a pipeline; give its name as query")
             deploy = self._deploy(context)
             known = topic_ids_of(self.topic_ids)
+            access = self.hook.access(self.checkpoint, self.kafka_conn_id)
             view, foretold = forecast_restart(
                 self.store(),
                 deploy,
                 self.store,
                 quick=self.quick,
-                kafka_config=self.hook.access(self.checkpoint, self.kafka_conn_id).kafka_config,
+                kafka_config=access.kafka_config,
+                kafka_configs=access.kafka_configs,
                 topic_ids=known,
                 will_lose_within_ms=self._within_ms(),
             )
@@ -210,6 +212,7 @@ class CheckpointGateOperator(PipelineTask, CheckpointOperator, BranchMixIn):
 
         self.require_shared({name: getattr(self, name) for name in _OF_ONE})
         given = {name: getattr(self, name) for name in _DECLARATIONS if name not in _OF_ONE}
+        config, configs = self.hook.kafka_config(self.kafka_conn_id), self.hook.kafka_configs(self.kafka_conn_id)
         refreshed = [self.full_refresh] if isinstance(self.full_refresh, str) else list(self.full_refresh or ())
 
         def foretell(query: Query, beside: frozenset[str] | None) -> tuple[CheckpointView, Forecast]:
@@ -218,7 +221,8 @@ class CheckpointGateOperator(PipelineTask, CheckpointOperator, BranchMixIn):
                 declared(self._deploy_of(query, context), given),
                 self.store,
                 quick=self.quick,
-                kafka_config=self.hook.access(query.checkpoint, self.kafka_conn_id).kafka_config,
+                kafka_config=config,
+                kafka_configs=configs,
                 will_lose_within_ms=self._within_ms(),
                 beside=beside,
             )

@@ -83,7 +83,6 @@ class CheckpointIndexOperator(CheckpointTask, BaseOperator):
         self.query_file = query_file
         self.deploys = deploys
         self.kafka_conn_id = kafka_conn_id
-        self.kafka_options: dict[str, str] = {}
         self.deep = deep
         self.depth = depth
         self.threads = threads
@@ -96,18 +95,13 @@ class CheckpointIndexOperator(CheckpointTask, BaseOperator):
         if not names and (self.checkpoint_roots is not None or not (self.query_file or configured_file())):
             return
         file = self.declared_file = read_file(self.query_file)
-        queries = [file.named(name) for name in names or file.queries]
+        queries = self.declared_queries = [file.named(name) for name in names or file.queries]
         if not is_nothing(self.checkpoint_roots):
             raise CheckpointError("checkpoint_roots is in place of query; give one of them")
         self._set("checkpoint_roots", [query.checkpoint for query in queries], file.place)
         self._set("backup_roots", sorted({query.backups for query in queries if query.backups}), file.place)
         self._set("deploys", {query.checkpoint: deploy_document(query) for query in queries}, file.place)
         self._set("checkpoint_conn_id", file.storage.conn_id, file.place)
-        clusters = {cluster.servers: cluster for query in queries for cluster in query.clusters.values()}
-        if len(clusters) == 1:  # a client has one configuration for all brokers that it asks
-            (cluster,) = clusters.values()
-            self._set("kafka_conn_id", cluster.conn_id, file.place)
-            self.kafka_options = dict(cluster.options)
         self.__dict__.pop("hook", None)
 
     def execute(self, context: Any) -> IndexResultDocument:
@@ -176,5 +170,5 @@ class CheckpointIndexOperator(CheckpointTask, BaseOperator):
             raise CheckpointError(f"deploys: {error}") from None
         queries = self.declared_file.queries.values() if self.declared_file is not None else ()
         ages = any(query.alert.behind_ms is not None for query in queries)
-        config = hook.kafka_config(self.kafka_conn_id)
-        return FleetPositions(Deploys(own), hook.store, config, now_ms(), ages=ages)
+        config, configs = hook.kafka_config(self.kafka_conn_id), hook.kafka_configs(self.kafka_conn_id)
+        return FleetPositions(Deploys(own), hook.store, config, now_ms(), ages=ages, configs=configs)

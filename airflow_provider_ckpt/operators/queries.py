@@ -12,7 +12,6 @@ from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointError, GateFailedError, ThresholdError
 from airflow_provider_ckpt.fleet import THREADS
 from airflow_provider_ckpt.hooks.checkpoint import duration_ms_of
-from airflow_provider_ckpt.hooks.kafka import kafka_config
 from airflow_provider_ckpt.hooks.query_file import read_file
 from airflow_provider_ckpt.lineage.page_link import CheckpointsLink
 from airflow_provider_ckpt.lineage.task import CheckpointTask
@@ -96,8 +95,8 @@ class CheckpointQueriesOperator(CheckpointTask, BaseOperator):
             reader = QueryReader(
                 wanted,
                 self.hook.store,
-                kafka_config(self.kafka_conn_id),
-                configs=self._configs(wanted),
+                self.hook.kafka_config(self.kafka_conn_id),
+                configs=self.hook.kafka_configs(self.kafka_conn_id),
                 threads=self.threads,
                 timeout_s=timeout_ms / 1000,
             )
@@ -131,16 +130,9 @@ class CheckpointQueriesOperator(CheckpointTask, BaseOperator):
             raise CheckpointError(f"{name:.100} is no query of {file.place}; {wanted.file.known_text(name)}")
         if not wanted.names and not wanted.failures:
             raise CheckpointError(f"{file.place} declares no query")
+        self.declared_queries = [wanted.file.queries[name] for name in wanted.names]
+        self.__dict__.pop("hook", None)  # which knows of no cluster
         return wanted
-
-    def _configs(self, wanted: WantedQueries) -> dict[str, dict[str, Any]]:
-        """What the file declares of the clients of each cluster, over what its connection has."""
-        queries = (wanted.file.queries[name] for name in wanted.names)
-        clusters = {cluster.servers: cluster for query in queries for cluster in query.clusters.values()}
-        conn_ids = {servers: None if self.kafka_conn_id else cluster.conn_id for servers, cluster in clusters.items()}
-        return {
-            servers: {**kafka_config(conn_ids[servers]), **cluster.options} for servers, cluster in clusters.items()
-        }
 
     def _report(self, rows: Sequence[QueryRow]) -> None:
         """One log entry with the table, and with what it cannot show."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,8 +25,18 @@ class Declared:
 
 def cluster_of(query: Query) -> Cluster | None:
     """The only Kafka cluster that the sources of a query name; None for none, and for several."""
-    clusters = {cluster.servers: cluster for cluster in query.clusters.values()}
+    clusters = clusters_of([query])
     return next(iter(clusters.values())) if len(clusters) == 1 else None
+
+
+def clusters_of(queries: Iterable[Query]) -> dict[str, Cluster]:
+    """The Kafka clusters that the sources of some queries name, by their servers."""
+    return {cluster.servers: cluster for query in queries for cluster in query.clusters.values()}
+
+
+def options_of_clusters(queries: Iterable[Query]) -> dict[str, dict[str, str]]:
+    """Settings of the clients of these clusters, by their servers."""
+    return {servers: dict(cluster.options) for servers, cluster in clusters_of(queries).items()}
 
 
 def _stored(query: Query) -> Any:

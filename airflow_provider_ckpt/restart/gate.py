@@ -28,6 +28,7 @@ def forecast_restart(
     *,
     quick: bool = False,
     kafka_config: Mapping[str, Any] | None = None,
+    kafka_configs: Mapping[str, Mapping[str, Any]] | None = None,
     topic_ids: Mapping[str, str] | None = None,
     will_lose_within_ms: int | None = None,
     beside: frozenset[str] | None = None,
@@ -39,7 +40,8 @@ def forecast_restart(
         deploy: The coming deploy.
         open_store: Opens the locations of the sink and of tables that are read.
         quick: Read only the two logs; state, source logs and checksum files are then not judged.
-        kafka_config: Options of the client that asks the brokers of the declared Kafka sources.
+        kafka_config: Options of the clients that ask the brokers of the declared Kafka sources.
+        kafka_configs: Options of the clients of some servers, by these; ``kafka_config`` wins over them.
         topic_ids: The ids that topics had before, by source id and name, such as ``0/orders``.
         will_lose_within_ms: It is also asked whether unread data may be deleted before so many milliseconds have
             passed; None asks nobody.
@@ -61,7 +63,8 @@ def forecast_restart(
     from airflow_provider_ckpt.sources.kafka.foresee_batches import foresee_batches
     from airflow_provider_ckpt.sources.open_end import Access
 
-    brokers, access = Brokers(kafka_config or {}), Access(open_store, store, kafka_config or {})
+    access = Access(open_store, store, kafka_config or {}, kafka_configs=kafka_configs or {})
+    brokers = Brokers(access.kafka_config, configs=access.kafka_configs)
     said, trigger = deploy.source_options, deploy.trigger
     now = now_ms()
     lost = judge_sources(view, declared, said, access, brokers, now, trigger=trigger, known_ids=topic_ids)

@@ -81,7 +81,8 @@ def foresee_losses(
             location=view.location,
             hint="Declare one, such as 0=kafka:broker:9092, 0=delta:s3://lake/orders or 0=iceberg:s3://lake/db/orders.",
         )
-    brokers, trigger = brokers or Brokers(access.kafka_config), question.options.trigger
+    brokers = brokers or Brokers(access.kafka_config, configs=access.kafka_configs)
+    trigger = question.options.trigger
     lost = judge_sources(view, declared, options, access, brokers, now_ms, trigger=trigger)
     asked = replace(question, sources=kafka, ages=True)
     lags = read_lag(view, asked, access, now_ms, brokers) if kafka else ()

@@ -60,12 +60,18 @@ class Access:
         checkpoint: The checkpoint of the query: a file source keeps a log there.
         kafka_config: Options of librdkafka, or as Spark takes them, with ``kafka.`` before each key.
         option: Option of a declaration, for hints: ``--source `` on the command line.
+        kafka_configs: Options for some servers, by these; ``kafka_config`` wins over them.
     """
 
     open_store: Callable[[str], Store]
     checkpoint: Store | None = None
     kafka_config: Mapping[str, Any] = field(default_factory=dict, repr=False)
     option: str = ""
+    kafka_configs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, repr=False)
+
+    def kafka_config_of(self, servers: str) -> dict[str, Any]:
+        """Options of the client that asks some servers."""
+        return {**self.kafka_configs.get(servers, {}), **self.kafka_config}
 
 
 def module_of(source_type: str | None, question: Question) -> Any:

@@ -62,7 +62,8 @@ def read_lag(
     A source whose offset is not one of its declared type is not asked; its lag is said to be not known.
     """
     with located(view.location):
-        return tuple(_lags(view, question, access, now_ms, brokers or Brokers(access.kafka_config)))
+        asked = brokers or Brokers(access.kafka_config, configs=access.kafka_configs)
+        return tuple(_lags(view, question, access, now_ms, asked))
 
 
 def read_ahead(queries: Iterable[tuple[CheckpointView, LagQuestion]], brokers: Brokers, now_ms: int) -> None:

@@ -132,6 +132,7 @@ class CheckpointProgressTrigger(DeclaredTask, BaseEventTrigger):
     :param query_file: The query file, as an operator takes it.
     :param storage_options: Options of the fsspec driver, or None.
     :param kafka_options: Settings of Kafka's client, or None.
+    :param kafka_clusters: What the query file says of several Kafka clusters, by their servers, or None.
     :param poke_interval: Seconds between two polls.
     :param deadline_ms: Wall-clock time at which the wait fails, epoch milliseconds, or None.
 
@@ -153,6 +154,7 @@ class CheckpointProgressTrigger(DeclaredTask, BaseEventTrigger):
         checkpoint_conn_id: str | None = None,
         storage_options: Mapping[str, Any] | None = None,
         kafka_options: Mapping[str, str] | None = None,
+        kafka_clusters: Mapping[str, Mapping[str, Any]] | None = None,
         query: str | None = None,
         query_file: str | None = None,
         poke_interval: float = 30.0,
@@ -171,6 +173,7 @@ class CheckpointProgressTrigger(DeclaredTask, BaseEventTrigger):
         self.checkpoint_conn_id = checkpoint_conn_id
         self.storage_options = storage_options
         self.kafka_options = kafka_options
+        self.kafka_clusters = kafka_clusters
         self.query = query
         self.query_file = query_file
         self.require_named()

@@ -148,7 +148,8 @@ def together(found: Sequence[tuple[str, Opened | CheckpointError]], asked_at_ms:
     from airflow_provider_ckpt.sources.read_lag import read_ahead
 
     opened = [item for _, item in found if isinstance(item, Opened)]
-    brokers = Brokers(opened[0].access.kafka_config if opened else {})
+    access = opened[0].access if opened else None
+    brokers = Brokers(access.kafka_config, configs=access.kafka_configs) if access is not None else Brokers({})
     if len(opened) > 1:
         read_ahead([(item.view, item.question) for item in opened], brokers, asked_at_ms)
     return brokers

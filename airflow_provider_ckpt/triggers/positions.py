@@ -40,6 +40,7 @@ class CheckpointPositionTrigger(DeclaredTask, BaseTrigger):
     :param query_file: The query file, as an operator takes it.
     :param storage_options: Options of the fsspec driver, or None.
     :param kafka_options: Settings of Kafka's client, or None.
+    :param kafka_clusters: What the query file says of several Kafka clusters, by their servers, or None.
     :param poke_interval: Seconds between two polls.
     :param deadline_ms: Wall-clock time at which the wait fails, epoch milliseconds, or None.
     """
@@ -50,7 +51,7 @@ class CheckpointPositionTrigger(DeclaredTask, BaseTrigger):
     #: The arguments, by which another triggerer makes the trigger again.
     arguments: tuple[str, ...] = (
         *("checkpoint", "sources", "source_options", "trigger", "kafka_conn_id", "checkpoint_conn_id"),
-        *("storage_options", "kafka_options", "query", "query_file", "poke_interval", "deadline_ms"),
+        *("storage_options", "kafka_options", "kafka_clusters", "query", "query_file", "poke_interval", "deadline_ms"),
     )
 
     def __init__(
@@ -64,6 +65,7 @@ class CheckpointPositionTrigger(DeclaredTask, BaseTrigger):
         checkpoint_conn_id: str | None = None,
         storage_options: Mapping[str, Any] | None = None,
         kafka_options: Mapping[str, str] | None = None,
+        kafka_clusters: Mapping[str, Mapping[str, Any]] | None = None,
         query: str | None = None,
         query_file: str | None = None,
         poke_interval: float = 60.0,
@@ -78,6 +80,7 @@ class CheckpointPositionTrigger(DeclaredTask, BaseTrigger):
         self.checkpoint_conn_id = checkpoint_conn_id
         self.storage_options = storage_options
         self.kafka_options = kafka_options
+        self.kafka_clusters = kafka_clusters
         self.query = query
         self.query_file = query_file
         self.require_named()

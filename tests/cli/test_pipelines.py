@@ -7,8 +7,9 @@ import shutil
 
 import pytest
 
-from airflow_provider_ckpt.cli import run
+from airflow_provider_ckpt.cli import gate, run
 from airflow_provider_ckpt.documents.findings import GatedPipelineDocument
+from airflow_provider_ckpt.errors import CheckpointError
 from tests.json_documents import problems
 from tests.pipelines.lab import Pipeline
 from tests.pipelines.shop import BELOW, ckpt, severities
@@ -143,6 +144,30 @@ def test_another_storage_is_told_and_the_logs_of_its_tables_block(project, capsy
     assert (code, found[""]) == (1, (None, {"CKPT209": "warning"}))
     assert found["spark_catalog/default/bronze/bronze/0"][1]["CKPT207"] == "error"
     assert found["out/to_out/0"][0] == "block"
+
+
+def test_each_cluster_of_a_pipeline_and_of_a_query_configures_its_own_client(project, monkeypatch):
+    clusters = "kafka: {a: {bootstrap.servers: 'a:1', client.id: x}, b: {bootstrap.servers: 'b:1', client.id: y}}\n"
+    flows = "{bronze: {sources: ['kafka:a/t']}, silver: {sources: ['kafka:b/t']}}"
+    queries = "queries: {both: {checkpoint: /c, sources: ['kafka:a/t', 'kafka:b/t']}}\n"
+    project(
+        "one_run",
+        text=f"format_version: 1\n{clusters}{queries}pipelines: {{shop: {{spec: spark-pipeline.yml, flows: {flows}}}}}\n",
+    )
+    taken = []
+
+    def asked(store, deploy, *_, kafka_config, kafka_configs, **__):
+        taken.append((kafka_config, kafka_configs))
+        raise CheckpointError("nobody asks")
+
+    monkeypatch.setattr(gate, "forecast_restart", asked)
+    for words in (["shop"], ["both"], ["shop", "--kafka-config", "client.id=z"]):
+        taken.clear()
+        run(["gate", *words])
+        assert taken[0] == (
+            {"client.id": "z"} if len(words) > 1 else {},
+            {"a:1": {"client.id": "x"}, "b:1": {"client.id": "y"}},
+        )
 
 
 @pytest.mark.parametrize("option", [("--sink", "kafka"), ("--bookmark", "b.json"), ("--source", "0=file")])

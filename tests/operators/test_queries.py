@@ -9,7 +9,6 @@ from airflow.providers.common.compat.sdk import AirflowException, AirflowFailExc
 
 from airflow_provider_ckpt.documents.tasks import QueriesResultDocument
 from airflow_provider_ckpt.fleet.queries import read_queries
-from airflow_provider_ckpt.operators import queries as module
 from airflow_provider_ckpt.operators.checkpoint import CheckpointQueriesOperator
 from tests.fleets import damage
 from tests.json_documents import problems
@@ -101,7 +100,9 @@ def test_connections_are_those_of_the_file(declared, monkeypatch):
         return SimpleNamespace(read=lambda: iter(()))
 
     monkeypatch.setattr(read_queries, "QueryReader", reader)
-    monkeypatch.setattr(module, "kafka_config", lambda conn_id: {"conn": conn_id, "a": "1"} if conn_id else {})
+    for conn_id in ("secured", "mine"):
+        extra = f'{{"conn": "{conn_id}", "a": "1"}}'
+        monkeypatch.setenv(f"AIRFLOW_CONN_{conn_id.upper()}", f'{{"conn_type": "kafka", "extra": {extra}}}')
     declared(
         "kafka: {main: {bootstrap.servers: 'b1:9092', conn_id: secured, a: '2'}}\nstorage: {conn_id: lake}\n"
         "queries: {orders: {checkpoint: x, sources: ['kafka:main/orders']}}"

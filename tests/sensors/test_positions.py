@@ -118,6 +118,7 @@ def test_any_other_is_left_to_the_trigger_with_all_that_it_needs(waits, monkeypa
         "checkpoint_conn_id": "lake",
         "storage_options": None,
         "kafka_options": None,
+        "kafka_clusters": None,
         "query": None,
         "query_file": None,
         "poke_interval": 7.5,

@@ -79,6 +79,7 @@ def test_every_argument_survives_serialisation(kind, own):
         "checkpoint_conn_id": "lake",
         "storage_options": {"endpoint_url": "http://s3:9000"},
         "kafka_options": {"security.protocol": "SSL"},
+        "kafka_clusters": {"b1:9092": {"options": {"security.protocol": "SSL"}, "conn_id": "main"}},
         "query": "orders",
         "query_file": "ckpt.yaml",
         "poke_interval": 7.5,

@@ -29,6 +29,7 @@ from airflow_provider_ckpt.fleet.queries.row import NewestBackup, NewestChange, 
 from airflow_provider_ckpt.fleet.queries.silence import Silence
 from airflow_provider_ckpt.fleet.queries.thresholds import behind_of
 from airflow_provider_ckpt.fleet.row import FleetRow
+from airflow_provider_ckpt.query.declared import options_of_clusters
 from airflow_provider_ckpt.query.query_file import Query
 from airflow_provider_ckpt.sources.kafka.ask_brokers import Brokers
 from airflow_provider_ckpt.sources.open_end import Access
@@ -104,7 +105,7 @@ class QueryReader:
         self.take(wanted)
         self._open = open_store
         self._config = {_SOCKET_TIMEOUT: str(max(1_000, int(timeout_s * 1_000))), **kafka_config}
-        self._configs = declared_configs(wanted.file.queries.values()) if configs is None else configs
+        self._configs = options_of_clusters(wanted.file.queries.values()) if configs is None else configs
         self._threads, self._timeout_s = threads, timeout_s
         self._brokers = Brokers(self._config, configs=self._configs)
         self._silence, self._late = Silence(), dict[str, str]()
@@ -308,8 +309,3 @@ def _of_servers(question: LagQuestion, servers: str) -> LagQuestion:
             if source.type == "kafka" and source.location == servers
         },
     )
-
-
-def declared_configs(queries: Iterable[Query]) -> dict[str, dict[str, str]]:
-    """What a file declares of the clients of Kafka clusters, by their servers."""
-    return {cluster.servers: dict(cluster.options) for query in queries for cluster in query.clusters.values()}

@@ -34,7 +34,7 @@ class End:
     def __init__(self, declared: Source, source_id: str, access: Access) -> None:
         self.source_id = source_id
         self.topics = declared.topics
-        self.broker = KafkaBroker(declared.location, access.kafka_config)
+        self.broker = KafkaBroker(declared.location, access.kafka_config_of(declared.location))
 
     def end_at(self, at_ms: int | None, committed: SourceOffset | None, slack: int = 0) -> Condition:
         """Condition for the end at a time; see :meth:`~airflow_provider_ckpt.sources.open_end.SourceEnd.end_at`.

@@ -46,7 +46,7 @@ class WaitForesight:
             StoreError: A broker refuses.
             CheckpointError: An offset is not one of Kafka's.
         """
-        brokers = Brokers(self._access.kafka_config)
+        brokers = Brokers(self._access.kafka_config, configs=self._access.kafka_configs)
         ways = [
             self._way(source_id, reached, progress, brokers)
             for reached in _offsets_of(condition)

@@ -37,7 +37,7 @@ def aim_of(declared: Source, goal: Goal, scope: Scope, access: Access) -> KafkaA
     """Where a Kafka source is to go; None for a goal in a table."""
     if isinstance(goal, OF_DELTA + OF_ICEBERG):
         return None
-    return KafkaAim(KafkaBroker(declared.location, access.kafka_config), goal, scope)
+    return KafkaAim(KafkaBroker(declared.location, access.kafka_config_of(declared.location)), goal, scope)
 
 
 @dataclass(frozen=True, slots=True)
