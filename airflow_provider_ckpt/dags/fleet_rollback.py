@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -15,9 +15,9 @@ from airflow_provider_ckpt import api
 from airflow_provider_ckpt.dags import params
 from airflow_provider_ckpt.dags.approval import approved_at, approved_by
 from airflow_provider_ckpt.dags.steps import APPROVAL_TIMEOUT
-from airflow_provider_ckpt.dags.subject import dag_of
+from airflow_provider_ckpt.dags.subject import dag_of, locations_of
 from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook, airflow_errors
-from airflow_provider_ckpt.hooks.query_file import configured_file, read_file
+from airflow_provider_ckpt.hooks.query_file import configured_file
 from airflow_provider_ckpt.operators.changes.rollback import CheckpointRollbackOperator
 from airflow_provider_ckpt.operators.changes.undo import CheckpointUndoOperator
 
@@ -64,7 +64,7 @@ def find_bookmarked(ti: Any, params: Any) -> list[dict[str, Any]]:
     kept = [item for gate in params["gates"] for item in left_by(ti, gate)]
     if params["bookmarks"]:
         kept += api.read_bookmarks(hook.store(params["bookmarks"]))
-    matched = api.match_queries(kept, [located(item) for item in params["queries"]], hook.store)
+    matched = api.match_queries(kept, located(params["queries"]), hook.store)
     if not matched.queries and not matched.refused:
         raise AirflowFailException("There are no queries: set the params bookmarks, gates or queries.")
     keep_rest(ti, matched)
@@ -72,15 +72,13 @@ def find_bookmarked(ti: Any, params: Any) -> list[dict[str, Any]]:
     return [{**given, **query, "checkpoint": hook.url(query["checkpoint"])} for query in matched.queries]
 
 
-def located(query: Any) -> Any:
-    """A query with its checkpoint, where a name of Airflow's query file is given for that."""
-    said = dict(query) if isinstance(query, dict) else {"checkpoint": query}
-    name = said.get("checkpoint")
-    if isinstance(name, str) and "/" not in name and configured_file() and name in read_file().queries:
-        declared = read_file().queries[name]
-        sink = declared.deploy.sink
-        said = {**({"sink": sink.text} if sink else {}), **said, "checkpoint": declared.checkpoint}
-    return said
+def located(queries: Sequence[Any]) -> list[dict[str, Any]]:
+    """The queries with their checkpoints. Where Airflow has a query file, what has no slash is a name in it."""
+    said = [dict(query) if isinstance(query, dict) else {"checkpoint": query} for query in queries]
+    places = [item.get("checkpoint") for item in said] if configured_file() else []
+    names = [place for place in places if isinstance(place, str) and place and "/" not in place]
+    known = dict(zip(names, locations_of(names), strict=True))
+    return [{**item, "checkpoint": known.get(str(item.get("checkpoint")), item.get("checkpoint"))} for item in said]
 
 
 def left_by(ti: Any, gate: dict[str, str]) -> list[api.KeptBookmark]:

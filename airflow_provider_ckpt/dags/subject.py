@@ -12,6 +12,7 @@ from typing import Any
 from airflow.sdk import DAG, TaskGroup
 
 from airflow_provider_ckpt.dags import params
+from airflow_provider_ckpt.errors import CheckpointError
 
 
 @dataclass(frozen=True)
@@ -74,12 +75,22 @@ def subject_of(query: Any, **given: Any) -> Subject:
 
 
 def locations_of(names: Sequence[str]) -> list[str]:
-    """The checkpoints of queries by their names in Airflow's query file; opens no file for no names."""
-    from airflow_provider_ckpt.hooks.query_file import read_file
+    """The checkpoints of queries and flows by their names in Airflow's query file; opens no file for no names.
 
+    Raises:
+        CheckpointError: A name is none of the file, or the file or the storage of a pipeline cannot be read.
+    """
     if not names:
         return []
+    from airflow_provider_ckpt.fleet.read_pipeline import with_pipelines
+    from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook
+    from airflow_provider_ckpt.hooks.query_file import read_file
+
     file = read_file()
+    try:
+        file = with_pipelines(file, names, CheckpointHook(file.storage.conn_id, file.storage.options).store)
+    except ValueError as error:
+        raise CheckpointError(str(error)) from None
     return [file.named(name).checkpoint for name in names]
 
 

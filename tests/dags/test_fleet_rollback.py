@@ -7,8 +7,10 @@ from types import SimpleNamespace
 import pytest
 from airflow.providers.common.compat.sdk import AirflowFailException
 
+import airflow_provider_ckpt.dags.fleet_rollback
 from airflow_provider_ckpt.dags import fleet_rollback_dag, fleet_undo_dag
-from airflow_provider_ckpt.dags.fleet_rollback import find_rolled_back, left_by
+from airflow_provider_ckpt.dags.fleet_rollback import find_rolled_back, left_by, located
+from airflow_provider_ckpt.errors import CheckpointError
 
 pytestmark = pytest.mark.airflow
 
@@ -32,3 +34,19 @@ def test_an_undo_is_of_the_runs_of_its_own_dag():
 def test_a_gate_is_named_whole():
     with pytest.raises(AirflowFailException, match="A gate has a dag_id, a run_id and a task_id"):
         left_by(None, {"dag_id": "deploy_orders"})
+
+
+def test_a_name_becomes_its_location_where_there_is_a_query_file(tmp_path, monkeypatch):
+    (tmp_path / "ckpt.yaml").write_text("format_version: 1\nqueries: {orders: {checkpoint: /lake/orders}}\n")
+    place = str(tmp_path / "ckpt.yaml")
+    for module in ("dags.fleet_rollback", "hooks.query_file"):
+        monkeypatch.setattr(f"airflow_provider_ckpt.{module}.configured_file", lambda: place)
+    assert located(["orders", {"checkpoint": "orders", "sink": "kafka"}, "/lake/totals"]) == [
+        {"checkpoint": "/lake/orders"},
+        {"checkpoint": "/lake/orders", "sink": "kafka"},
+        {"checkpoint": "/lake/totals"},
+    ]
+    with pytest.raises(CheckpointError, match="did you mean orders"):
+        located(["order"])
+    monkeypatch.setattr(airflow_provider_ckpt.dags.fleet_rollback, "configured_file", lambda: None)
+    assert located(["orders"]) == [{"checkpoint": "orders"}]
