@@ -116,122 +116,103 @@ def blue_green_dag(
     return made
 
 
-def _tasks(stop_old_step: Any, shadow_timeout: timedelta, poll: timedelta) -> None:
-    conn_id = "{{ params.checkpoint_conn_id }}"
-    checkpoint = OF_PARAMS.arguments
+def _tasks(stop_old: Any, shadow_timeout: timedelta, poll: timedelta) -> None:
     switch: dict[str, Any] = {
         "sinks": "{{ params.sink }}",
-        "accept_sink": "{{ params.accept_sink }}",
-        "backup_root": "{{ params.backup_root }}",
+        **params.arguments_of("accept_sink", "backup_root"),
+        **OF_PARAMS.arguments,
     }
     restart = submit(**SUBMIT_PARAMS)(task_id="restart")
-    declared: dict[str, Any] = {
+    deploy: dict[str, Any] = {
         "spark_task": restart if can_read(restart) else None,
-        "sources": "{{ params.sources }}",
-        "sink": "{{ params.sink }}",
+        **params.arguments_of("sources", "sink"),
         "spark_version": params.VERSION_OF_PARAMS,
+        **OF_PARAMS.arguments,
     }
+    allowed = CheckpointSwitchOperator(task_id="allowed", **switch)
+    gate = CheckpointGateOperator(task_id="gate", **deploy)
+    allowed >> gate
+    compared = _rehearsal(gate, shadow_timeout, poll)
+    approving = approve(OF_PARAMS, "Switch QUERY to the new version", APPROVAL)
+    by_a_person = PythonOperator(task_id="answered", python_callable=answered)
+    stopping = task_of_step(stop_old, "stop_old", OF_PARAMS, "Stop the old version of the query")
+    compared >> approving >> by_a_person >> stopping
+    _switch(stopping, restart, switch, deploy, poll)
 
-    # --- the rehearsal, while the old version runs -----------------------------------------------------------------
 
-    allowed = CheckpointSwitchOperator(task_id="allowed", **switch, **checkpoint)
-
-    gate = CheckpointGateOperator(task_id="gate", **declared, **checkpoint)
-
-    backup = CheckpointBackupOperator(task_id="backup", backup_root="{{ params.backup_root }}", **checkpoint)
-
+def _rehearsal(gate: Any, shadow_timeout: timedelta, poll: timedelta) -> Any:
+    """The new version on a fork, beside the live query; the task that compares both."""
+    conn_id, fork_at = OF_PARAMS.arguments["checkpoint_conn_id"], "{{ params.fork }}"
+    last_batch = "{{ ti.xcom_pull(task_ids='backup')['batch_id'] + params.compare_batches }}"
+    wait: dict[str, Any] = {"deferrable": True, "poke_interval": poll}
+    backup = _backup("backup")
     fork = CheckpointRestoreOperator(
         task_id="fork",
-        checkpoint="{{ params.fork }}",
+        checkpoint=fork_at,
         checkpoint_conn_id=conn_id,
-        backup_root="{{ params.backup_root }}",
         backup_id="{{ ti.xcom_pull(task_ids='backup')['backup_id'] }}",
         new_query_id=True,
         accept_sink="unknown",  # that of the live sink: the fork writes to another one
+        **params.arguments_of("backup_root"),
     )
-
-    last_batch = "{{ ti.xcom_pull(task_ids='backup')['batch_id'] + params.compare_batches }}"
-
     next_batch = CheckpointProgressSensor(
-        task_id="next_batch",
-        batch_id=last_batch,
-        deferrable=True,
-        poke_interval=poll,
-        timeout=PROGRESS_TIMEOUT,
-        **checkpoint,
+        task_id="next_batch", batch_id=last_batch, timeout=PROGRESS_TIMEOUT, **wait, **OF_PARAMS.arguments
     )
-
     stage = CheckpointStageOperator(
         task_id="stage",
-        fork="{{ params.fork }}",
         last_batch=last_batch,
-        sink="{{ params.sink }}",
-        shadow_sink="{{ params.shadow_sink }}",
         shadow_args="{{ params.shadow_args if params.judge_shadow_args else None }}",
-        **checkpoint,
+        **params.arguments_of("fork", "sink", "shadow_sink"),
+        **OF_PARAMS.arguments,
     )
-
     shadow = submit(
         application="{{ params.application }}",
         application_args="{{ params.shadow_args }}",
         conf="{{ dict(params.confs, **params.shadow_confs) }}",
     )(task_id="shadow", pre_execute=first_start, execution_timeout=shadow_timeout)
-
     caught_up = CheckpointProgressSensor(
         task_id="caught_up",
-        checkpoint="{{ params.fork }}",
+        checkpoint=fork_at,
         checkpoint_conn_id=conn_id,
         batch_id="{{ ti.xcom_pull(task_ids='stage')['first_batch'] }}",
-        deferrable=True,
-        poke_interval=poll,
         timeout=shadow_timeout,
+        **wait,
     )
-
     compare = CheckpointCompareOperator(
         task_id="compare",
-        fork="{{ params.fork }}",
-        sink="{{ params.sink }}",
-        shadow_sink="{{ params.shadow_sink }}",
         batches=stage.output,
-        keys="{{ params['keys'] }}",
-        ignore="{{ params.ignore }}",
-        added="{{ params.added }}",
-        on_difference="{{ params.on_difference }}",
-        **checkpoint,
+        keys="{{ params['keys'] }}",  # params.keys is a method
+        **params.arguments_of("fork", "sink", "shadow_sink", "ignore", "added", "on_difference"),
+        **OF_PARAMS.arguments,
     )
+    gate >> backup >> [fork, next_batch] >> stage >> shadow >> caught_up >> compare
+    return compare
 
-    approving = approve(OF_PARAMS, "Switch QUERY to the new version", APPROVAL)
 
-    # --- the switch ------------------------------------------------------------------------------------------------
-
-    by_a_person = PythonOperator(task_id="answered", python_callable=answered)
-    stop_old = task_of_step(stop_old_step, "stop_old", OF_PARAMS, "Stop the old version of the query")
-
-    stopped = CheckpointSwitchOperator(task_id="stopped", query_is_stopped=True, **switch, **checkpoint)
-
-    gate_again = CheckpointGateOperator(task_id="gate_again", **declared, **checkpoint)
-
-    keep = CheckpointBackupOperator(task_id="keep", backup_root="{{ params.backup_root }}", **checkpoint)
-
+def _switch(stop_old: Any, restart: Any, switch: dict[str, Any], deploy: dict[str, Any], poll: timedelta) -> None:
+    """The new version on the checkpoint and the sink of the old one, once that is stopped."""
+    stopped = CheckpointSwitchOperator(task_id="stopped", query_is_stopped=True, **switch)
+    gate_again = CheckpointGateOperator(task_id="gate_again", **deploy)
+    keep = _backup("keep")
     still_stopped = CheckpointSwitchOperator(
-        task_id="still_stopped", query_is_stopped=True, unchanged_since=stopped.output, **switch, **checkpoint
+        task_id="still_stopped", query_is_stopped=True, unchanged_since=stopped.output, **switch
     )
-
     resumed = "{{ ti.xcom_pull(task_ids='gate_again')['resumes_at_batch'] }}"
     wait = wait_beside(restart, OF_PARAMS, batch_id=resumed, poke_interval=poll)
-
     continuity = CheckpointContinuityOperator(
-        task_id="continuity", bookmark=gate_again.output["bookmark"], sources="{{ params.sources }}", **checkpoint
+        task_id="continuity",
+        bookmark=gate_again.output["bookmark"],
+        **params.arguments_of("sources"),
+        **OF_PARAMS.arguments,
     )
-
-    deployed = EmptyOperator(task_id="deployed")
-
     wrong = PythonOperator(task_id="went_wrong", python_callable=went_wrong, trigger_rule="one_failed")
-
-    allowed >> gate >> backup >> [fork, next_batch] >> stage >> shadow >> caught_up >> compare >> approving
-    approving >> by_a_person >> stop_old >> stopped >> gate_again >> keep >> still_stopped >> [restart, wait]
-    wait >> continuity >> deployed
+    stop_old >> stopped >> gate_again >> keep >> still_stopped >> [restart, wait]
+    wait >> continuity >> EmptyOperator(task_id="deployed")
     [restart, wait, continuity] >> wrong
+
+
+def _backup(task_id: str) -> Any:
+    return CheckpointBackupOperator(task_id=task_id, **params.arguments_of("backup_root"), **OF_PARAMS.arguments)
 
 
 def first_start(context: Any) -> None:

@@ -155,56 +155,18 @@ def deploy_tasks(
         progress_timeout: How long the query may take to its first commit.
     """
     starting = task_of_step(start, start_id, subject, "Start the new version of the query")
-    judge = CheckpointGateOperator(
-        task_id="gate",
-        spark_task=starting if can_read(starting) else None,
+    judge, backup = _gate_and_backup(
+        *(subject, starting, backup_root, gate or {}),
         confs=confs,
         sources=sources,
         sink=sink,
         spark_version=spark_version,
-        on_block="branch",
-        branch_pass="",
-        branch_block="",
-        **(gate or {}),
-        **subject.arguments,
     )
-    backup = CheckpointBackupOperator(task_id="backup", backup_root=backup_root, **subject.arguments)
-    # a function with @task would take three times as long to parse: a file may have hundreds of deploys
-    closed = PythonOperator(task_id="blocked", python_callable=blocked, op_kwargs={"forecast": judge.output})
-    judge.branch_pass, judge.branch_block = backup.task_id, closed.task_id
-    require = require_begun(starting.task_id)
-
-    # not in the triggerer, which does not see that the start fails
-    wait = wait_beside(
-        starting,
-        subject,
-        batch_id=f"{{{{ ti.xcom_pull(task_ids='{judge.task_id}')['resumes_at_batch'] }}}}",
-        timeout=progress_timeout,
-        pre_execute=require,
-    )
-    continuity = CheckpointContinuityOperator(
-        task_id="continuity",
-        bookmark=judge.output["bookmark"],
-        sources=sources,
-        pre_execute=require,
-        **subject.arguments,
-    )
-    deployed = EmptyOperator(task_id="deployed")
-
     stopped = backup
     if stop != BEFORE:
         stopped = task_of_step(stop, "stop", subject, "Stop the query")
         backup >> stopped
-    judge >> backup
-    stopped >> [starting, wait]
-    wait >> continuity >> deployed
-    wrong = PythonOperator(
-        task_id="went_wrong",
-        python_callable=went_wrong,
-        op_kwargs={"continuity": continuity.task_id, "start": starting.task_id},
-        trigger_rule="one_failed",
-    )
-    [starting, wait, continuity] >> wrong
+    deployed, wrong = _proof(subject, starting, stopped, judge, sources, progress_timeout)
 
     # a backup or a stop that fails is no deploy that went wrong: nothing was started then
     again = wrong
@@ -223,13 +185,66 @@ def deploy_tasks(
     )
     [again, backup] >> plan
     asked = ask_and_carry_out(
-        *(CheckpointRollbackOperator, "rollback", subject, plan, "Roll back QUERY"),
-        about=_ABOUT,
-        asks=asks,
+        *(CheckpointRollbackOperator, "rollback", subject, plan, "Roll back QUERY"), about=_ABOUT, asks=asks
     )
     if start_previous is not False:
         asked.done >> task_of_step(start_previous, "start_previous", subject, "Start the version before the deploy")
     return deployed
+
+
+def _gate_and_backup(
+    subject: Subject, starting: Any, backup_root: str | None, gate: Mapping[str, Any], **deploy: Any
+) -> tuple[Any, Any]:
+    """The gate, which leads to the backup, or to a task that says what has closed it; the gate and the backup."""
+    judge = CheckpointGateOperator(
+        task_id="gate",
+        spark_task=starting if can_read(starting) else None,
+        on_block="branch",
+        branch_pass="",
+        branch_block="",
+        **deploy,
+        **gate,
+        **subject.arguments,
+    )
+    backup = CheckpointBackupOperator(task_id="backup", backup_root=backup_root, **subject.arguments)
+    # a function with @task would take three times as long to parse: a file may have hundreds of deploys
+    closed = PythonOperator(task_id="blocked", python_callable=blocked, op_kwargs={"forecast": judge.output})
+    judge.branch_pass, judge.branch_block = backup.task_id, closed.task_id
+    judge >> backup
+    return judge, backup
+
+
+def _proof(
+    subject: Subject, starting: Any, stopped: Any, judge: Any, sources: Any, timeout: timedelta
+) -> tuple[Any, Any]:
+    """What sees, after ``stopped``, that the query goes on; the task when it does, and the task when it does not."""
+    require = require_begun(starting.task_id)
+    # not in the triggerer, which does not see that the start fails
+    wait = wait_beside(
+        starting,
+        subject,
+        batch_id=f"{{{{ ti.xcom_pull(task_ids='{judge.task_id}')['resumes_at_batch'] }}}}",
+        timeout=timeout,
+        pre_execute=require,
+    )
+    continuity = CheckpointContinuityOperator(
+        task_id="continuity",
+        bookmark=judge.output["bookmark"],
+        sources=sources,
+        pre_execute=require,
+        **subject.arguments,
+    )
+    deployed = EmptyOperator(task_id="deployed")
+    wrong = PythonOperator(
+        task_id="went_wrong",
+        python_callable=went_wrong,
+        op_kwargs={"continuity": continuity.task_id, "start": starting.task_id},
+        trigger_rule="one_failed",
+    )
+    stopped >> [starting, wait]
+    wait >> continuity >> deployed
+    [starting, wait, continuity] >> wrong
+    return deployed, wrong
 
 
 def _repeatable(stop: Any) -> Any:

@@ -36,7 +36,9 @@ def publish_dag(
         "checkpoint_conn_id": params.CONN_ID,
         "kafka_conn_id": Param(kafka_conn_id or "kafka_default", type="string", description="Connection of type kafka"),
         "group": Param(
-            group or "spark-{name}", type="string", description="Consumer group, {name} the last part of the location"
+            group or "spark-{name}",
+            type="string",
+            description="Consumer group; {name} becomes the last part of the location",
         ),
     }
     again = {"retries": 2, "retry_delay": timedelta(seconds=30)}

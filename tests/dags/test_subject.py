@@ -8,6 +8,7 @@ from airflow.sdk import DAG, Param
 
 from airflow_provider_ckpt.dags.subject import OF_PARAMS, QueryGroup, dag_of, locations_of, subject_of
 from airflow_provider_ckpt.query.query_file import Query
+from tests.pipelines.lab import Pipeline
 
 pytestmark = pytest.mark.airflow
 
@@ -56,6 +57,16 @@ def test_names_become_locations_by_the_file_of_airflow(tmp_path, monkeypatch):
     (tmp_path / "ckpt.yaml").write_text("format_version: 1\nqueries: {orders: {checkpoint: /lake/orders}}\n")
     monkeypatch.setattr("airflow_provider_ckpt.hooks.query_file.configured_file", lambda: str(tmp_path / "ckpt.yaml"))
     assert (locations_of([]), locations_of(["orders"])) == ([], ["/lake/orders"])
+
+
+def test_a_flow_has_the_location_of_the_version_that_runs(shop, monkeypatch):
+    made = Pipeline(shop("one_run"), {"bronze": "in"})
+    made.write()
+    project = made.root
+    (project / "ckpt.yaml").write_text("format_version: 1\npipelines: {shop: {spec: spark-pipeline.yml}}\n")
+    monkeypatch.setattr("airflow_provider_ckpt.hooks.query_file.configured_file", lambda: str(project / "ckpt.yaml"))
+    [location] = locations_of(["shop.bronze"])
+    assert "/bronze/" in location and location.endswith("/0")
 
 
 @pytest.mark.parametrize("query", [None, "", 7, ["orders"]])
