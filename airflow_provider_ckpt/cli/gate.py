@@ -32,7 +32,7 @@ from airflow_provider_ckpt.query.declared import options_of_clusters
 from airflow_provider_ckpt.query.deploy import DeploySpec, declare, parse_conf_file
 from airflow_provider_ckpt.query.query_file import Query
 from airflow_provider_ckpt.query.source import MOST_SOURCES, Source
-from airflow_provider_ckpt.query.spark_version import SPARK_MAX
+from airflow_provider_ckpt.query.spark_version import SPARK_MAX, version_text
 from airflow_provider_ckpt.query.yaml_text import MOST_YAML_CHARS
 from airflow_provider_ckpt.report.ci import Judged
 from airflow_provider_ckpt.restart.forecast import Forecast
@@ -54,7 +54,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @option("--conf-file FILE", "Read SQL confs of the deploy from a spark-defaults.conf; --conf wins over it.", type=_FILE)
 @option(
     "--spark-version VERSION",
-    f"Spark version of the deploy. Without it, the forecast is that of {'.'.join(map(str, SPARK_MAX))}, and the "
+    f"Spark version of the deploy. Without it, the forecast is that of {version_text(SPARK_MAX)}, and the "
     "version is named as not judged.",
 )
 @option(

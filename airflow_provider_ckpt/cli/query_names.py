@@ -17,7 +17,7 @@ import click
 from airflow_provider_ckpt.cli.absolute_words import ARGUMENTS, absolute_location
 from airflow_provider_ckpt.cli.find_query_file import CKPT_FILE, OPTION, QUERY_FILE, FilePlace, file_of
 from airflow_provider_ckpt.errors import CheckpointError
-from airflow_provider_ckpt.query.declared import DECLARED, texts_declared
+from airflow_provider_ckpt.query.declared import BESIDE_PLAN, DECLARED, texts_declared
 from airflow_provider_ckpt.query.deploy import Deploys, DeploySpec
 from airflow_provider_ckpt.query.spark_version import conf_text
 
@@ -94,8 +94,6 @@ _OF_COMMANDS: Mapping[str, Mapping[str, str]] = {
 }
 #: Options that mean something else in these commands, or need another option beside them.
 _NOT_OF: Mapping[str, tuple[str, ...]] = {"export": ("--source",)}
-#: What counts beside a plan file, which holds all else.
-_BESIDE_PLAN = ("--undo-to",)
 #: Options whose value is the checkpoint location of a query, by command.
 _TO_CHECKPOINTS = {"restore": "--to", "seed": "--from"}
 #: Commands that take a word that is no place: of a new checkpoint, or of an error.
@@ -175,7 +173,7 @@ def _declared_words(command: click.Command, file: QueryFile, query: Query, given
     for option, argument in options.items():
         instead = {*given, *_NOT_OF.get(name, ()), *(("--source",) if "--source-count" in given else ())}
         is_asked = option in known and option not in instead
-        if not is_asked or ("--plan" in given and option not in _BESIDE_PLAN):
+        if not is_asked or ("--plan" in given and argument not in BESIDE_PLAN):
             continue
         said = texts_declared(argument, query)
         if said and (known[option].multiple or len(said) == 1):
@@ -311,7 +309,7 @@ def require_declared(plan: Plan) -> None:
 def with_declarations(plan: Plan) -> Plan:
     """A new plan with what the query file declares of the query that the command names; the same without one."""
     named: Named | None = click.get_current_context().meta.get(META)
-    if named is None or plan.completes:
+    if named is None:
         return plan
     from airflow_provider_ckpt.change.plan.declared import with_declared  # of changes alone
 

@@ -19,7 +19,7 @@ from airflow_provider_ckpt.errors import MalformedEntryError
 from airflow_provider_ckpt.graph.place import Place, Written
 from airflow_provider_ckpt.graph.proven_types import Proof
 from airflow_provider_ckpt.graph.stream import Stream, StreamSource
-from airflow_provider_ckpt.query.spark_version import SPARK_MAX, SPARK_MIN, SparkVersion
+from airflow_provider_ckpt.query.spark_version import SPARK_MAX, SPARK_MIN, version_text
 from airflow_provider_ckpt.sources.kafka.extent import Extent
 
 _WILD = frozenset("*?[{")
@@ -362,22 +362,18 @@ def _spark(stream: Stream, written: Written | None) -> Known:
         if versions and written.spark not in versions:
             return Known(say="the version of Spark; the commit of the sink and the confs of the newest batch differ")
         if SPARK_MIN <= written.spark <= SPARK_MAX:
-            return Known(_version(written.spark), (written.proof,))
-        return Known(say=f"the version of Spark; {_version(written.spark)} wrote the newest batch")
+            return Known(version_text(written.spark), (written.proof,))
+        return Known(say=f"the version of Spark; {version_text(written.spark)} wrote the newest batch")
     if not versions or proof is None:
         return Known(say="the version of Spark")
     if versions[-1] == SPARK_MAX:
-        perhaps = _version(versions[0]) if len(versions) == 1 else ""
+        perhaps = version_text(versions[0]) if len(versions) == 1 else ""
         return Known(say=f"the version of Spark; {proof.text}, and may be of a later one", perhaps=perhaps)
     if versions[0] == SPARK_MIN:
         return Known(say=f"the version of Spark; {proof.text}, and may be of an earlier one")
     if len(versions) > 1:
         return Known(say=f"the version of Spark; {proof.text}")
-    return Known(_version(versions[0]), (proof,))
-
-
-def _version(version: SparkVersion) -> str:
-    return ".".join(map(str, version))
+    return Known(version_text(versions[0]), (proof,))
 
 
 def _listed(places: Sequence[Place]) -> str:

@@ -17,6 +17,7 @@ from airflow_provider_ckpt.graph.proven_types import Proof
 from airflow_provider_ckpt.graph.read_types import read_types
 from airflow_provider_ckpt.graph.stream import Stream, StreamSource, Taken
 from airflow_provider_ckpt.query.paths import Paths, plain_place
+from airflow_provider_ckpt.query.spark_version import version_text
 from airflow_provider_ckpt.storage.store import Store
 
 #: So much of the log of a file source is read, in bytes and files.
@@ -141,6 +142,6 @@ def _confs(view: CheckpointView, newest: OffsetSeq | None) -> tuple[tuple[tuple[
     if newest is None or newest.metadata is None or view.latest_planned is None:
         return (), None
     versions = versions_of(newest.metadata.conf)
-    texts = " and ".join(".".join(map(str, version)) for version in versions)
+    texts = " and ".join(map(version_text, versions))
     proof = Proof(layout.offset_entry(view.latest_planned), f"has the once-only confs of Spark {texts}")
     return versions, proof if versions else None

@@ -8,6 +8,7 @@ from typing import Any
 
 from airflow_provider_ckpt.query.deploy import DEPLOY_KEYS
 from airflow_provider_ckpt.query.query_file import Cluster, Query
+from airflow_provider_ckpt.query.spark_version import version_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,7 @@ def _kafka_connection(query: Query) -> Any:
 
 def _version(query: Query) -> Any:
     declared = query.deploy.declared_version
-    return None if declared is None else ".".join(map(str, declared))
+    return None if declared is None else version_text(declared)
 
 
 #: Every declaration, by the name that arguments have.
@@ -100,7 +101,7 @@ DECLARED: Mapping[str, Declared] = {
 
 
 #: What counts beside a plan, which holds all else.
-BESIDE_PLAN = ("undo_root", "kafka_conn_id", "kafka_config")
+BESIDE_PLAN = ("undo_root",)
 
 
 def texts_declared(name: str, query: Query) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, ClassVar
 
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.query.deploy import DeploySpec
@@ -55,10 +55,18 @@ class Alert:
         rows: Most rows, offsets, files or versions that are not read, of each source.
     """
 
+    #: Its fields by the keys that they have in the file.
+    FIELDS: ClassVar = {"behind": "behind_ms", "delay": "delay_ms", "age": "age_ms", "rows": "rows"}
+
     behind_ms: int | None = None
     delay_ms: int | None = None
     age_ms: int | None = None
     rows: int | None = None
+
+    def items(self) -> dict[str, int]:
+        """The thresholds that are declared, by their keys in the file."""
+        values = {key: getattr(self, field) for key, field in self.FIELDS.items()}
+        return {key: value for key, value in values.items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True)

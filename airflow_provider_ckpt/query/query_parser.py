@@ -30,7 +30,6 @@ QUERY_KEYS = ("checkpoint", "confs_file", "sinks", "backups", "undo", "alert", "
 NO_DEFAULT = ("checkpoint", "sources", "sink", "sinks", "source_options", "sink_name", "operators")
 #: What is said of a root that is in the checkpoint whose backups or records it is to have.
 IN_CHECKPOINT = "it is in the checkpoint itself; give a place outside of it"
-_ALERT = {"behind": "behind_ms", "delay": "delay_ms", "age": "age_ms", "rows": "rows"}
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 _SERVERS = re.compile(r"(?:[^\s/@:,\[\]]+|\[[0-9a-fA-F:.]+\]):(\d{1,5})")
 _CONF = re.compile(r"[^\s=:-][^\s=]*")
@@ -210,9 +209,7 @@ class _Parser:
                 raise self._error((*at["confs"], key), "it is no name of a conf, such as spark.sql.shuffle.partitions")
 
     def _sources(self, path: Path, said: Any, found: dict[str, Any], clusters: dict[str, Cluster]) -> Any:
-        """The declared sources, with the servers in place of a cluster's name; options beside a source move to
-        ``source_options``.
-        """
+        """The sources, with the servers in place of a cluster's name; options beside one move to ``source_options``."""
         if isinstance(said, int):
             return said
         if not isinstance(said, list | dict) or not said:
@@ -284,7 +281,7 @@ class _Parser:
         return opened if ":" in opened else posixpath.join(posixpath.dirname(self._place), opened)
 
     def _alert(self, path: Path, said: Any) -> Alert:
-        found = self._mapping(path, said, tuple(_ALERT))
+        found = self._mapping(path, said, tuple(Alert.FIELDS))
         values: dict[str, int] = {}
         for key, value in found.items():
             at = (*path, key)
@@ -293,12 +290,12 @@ class _Parser:
                     raise self._error(at, f"it is {value!r:.40}, and has to be a whole number")
                 values[key] = value
             else:
-                values[_ALERT[key]] = self._checked(at, parse_duration_ms, str(value))
+                values[Alert.FIELDS[key]] = self._checked(at, parse_duration_ms, str(value))
         return Alert(**values)
 
     def _with_alert(self, at: Mapping[str, Path]) -> dict[str, Path]:
         """Paths of the declarations of a query, with those of its thresholds."""
-        return {**at, **{f"alert.{key}": (*at["alert"], key) for key in _ALERT if "alert" in at}}
+        return {**at, **{f"alert.{key}": (*at["alert"], key) for key in Alert.FIELDS if "alert" in at}}
 
     def _says(self, path: Path) -> bool:
         """True if the file itself has a key."""

@@ -17,9 +17,14 @@ def parse_spark_version(text: str) -> SparkVersion:
     except (ValueError, IndexError):
         raise ValueError(f"{text!r} is not a Spark version, such as 4.3") from None
     if not SPARK_MIN <= version <= SPARK_MAX:
-        supported = f"{SPARK_MIN[0]}.{SPARK_MIN[1]} to {SPARK_MAX[0]}.{SPARK_MAX[1]}"
+        supported = f"{version_text(SPARK_MIN)} to {version_text(SPARK_MAX)}"
         raise ValueError(f"Spark {text} is not supported; ckpt knows the confs of Spark {supported}")
     return version
+
+
+def version_text(version: SparkVersion) -> str:
+    """A version as people write it, such as ``4.3``."""
+    return f"{version[0]}.{version[1]}"
 
 
 def conf_text(value: object) -> str:

@@ -16,7 +16,7 @@ from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.codec.commit_log import CommitMetadata
 from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.query.deploy import DeploySpec
-from airflow_provider_ckpt.query.spark_version import SparkVersion
+from airflow_provider_ckpt.query.spark_version import SparkVersion, version_text
 from airflow_provider_ckpt.restart.sources import COMPARED, count_fits, lines_of_no_source, source_findings, types_fit
 
 STATE_FORMAT = "spark.sql.streaming.stateStore.checkpointFormatVersion"
@@ -55,10 +55,11 @@ def newest_offsets(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding
     if entry is not None and entry.version >= 2 and deploy.spark_version < _OFFSET_LOG_2_SINCE:
         yield an_error(
             "CKPT220",
-            f"the offset log has version {entry.version}, but Spark {_text(deploy.spark_version)} reads only version 1",
+            f"the offset log has version {entry.version}, but Spark {version_text(deploy.spark_version)} reads only "
+            "version 1",
             view.latest_planned,
             layout.offset_entry(view.latest_planned),
-            f"Stay on Spark {_text(_OFFSET_LOG_2_SINCE)} or later, {OR_NEW_LOCATION}",
+            f"Stay on Spark {version_text(_OFFSET_LOG_2_SINCE)} or later, {OR_NEW_LOCATION}",
             _MAX_SUPPORTED,
         )
 
@@ -83,7 +84,7 @@ def newest_commits(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding
     if commit.version > known:
         yield an_error(
             "CKPT221",
-            f"the commit log has version {commit.version}, but Spark {_text(deploy.spark_version)} reads only "
+            f"the commit log has version {commit.version}, but Spark {version_text(deploy.spark_version)} reads only "
             f"versions up to {known}",
             view.latest_committed,
             layout.commit_entry(view.latest_committed),
@@ -98,7 +99,7 @@ def _exact_version(commit: CommitMetadata, view: CheckpointView, deploy: DeployS
     if str(commit.version) != wanted:
         yield an_error(
             "CKPT221",
-            f"the commit log has version {commit.version}, but Spark {_text(deploy.spark_version)} with "
+            f"the commit log has version {commit.version}, but Spark {version_text(deploy.spark_version)} with "
             f"{STATE_FORMAT} = {wanted} reads only version {wanted}",
             view.latest_committed,
             layout.commit_entry(view.latest_committed or 0),
@@ -230,7 +231,8 @@ def _other_spark(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
     if later:
         yield a_warning(
             "CKPT224",
-            f"a later Spark than {_text(deploy.spark_version)} wrote the log; it has the confs {', '.join(later)}",
+            f"a later Spark than {version_text(deploy.spark_version)} wrote the log; it has the confs "
+            f"{', '.join(later)}",
             newest,
             layout.offset_entry(newest),
             "An earlier Spark ignores confs that it does not know, and may read the state in another way. Stay on "
@@ -311,7 +313,3 @@ def other_damage(view: CheckpointView, deploy: DeploySpec) -> Iterator[Finding]:
 
 def _in_log(finding: Finding, log: str) -> bool:
     return (finding.name or "").startswith(f"{log}/")
-
-
-def _text(version: SparkVersion) -> str:
-    return ".".join(map(str, version))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from jsonschema import Draft202012Validator
 
-from airflow_provider_ckpt.query.query_parser import FILE_KEYS, parse_query_file
+from airflow_provider_ckpt.query.deploy import DEPLOY_KEYS
+from airflow_provider_ckpt.query.query_file import Alert
+from airflow_provider_ckpt.query.query_parser import FILE_KEYS, QUERY_KEYS, parse_query_file
 from airflow_provider_ckpt.query.query_schema import QUERY, query_schema
 from airflow_provider_ckpt.query.yaml_text import parse_yaml
 from tests.query.query_files import BROKEN, WHOLE
@@ -16,6 +18,8 @@ def test_it_is_a_schema_and_each_key_has_a_meaning():
     Draft202012Validator.check_schema(query_schema())
     assert all(said["description"].endswith(".") for said in QUERY.values())
     assert set(query_schema()["properties"]) == set(FILE_KEYS)
+    assert set(QUERY) == {*DEPLOY_KEYS, *QUERY_KEYS}
+    assert set(QUERY["alert"]["properties"]) == set(Alert.FIELDS)
 
 
 def test_what_the_parser_reads_is_valid():

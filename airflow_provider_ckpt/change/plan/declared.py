@@ -10,7 +10,7 @@ from dataclasses import replace
 from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.errors import PlanError, StalePlanError
 from airflow_provider_ckpt.query.query_file import Query, QueryFile
-from airflow_provider_ckpt.query.spark_version import conf_text
+from airflow_provider_ckpt.query.spark_version import conf_text, version_text
 from airflow_provider_ckpt.untrusted.bounded_json import parse_json
 
 #: Characters of a value that a plan holds; of a longer one it holds a digest.
@@ -21,13 +21,15 @@ def with_declared(plan: Plan, query: Query, given: Collection[str] = ()) -> Plan
     """A new plan with what the query file declares of its query.
 
     For whoever plans a change of a query by its name, or of a location that the file knows: a command, an operator, a
-    page. A plan that was found in a record stays as it is.
+    page. A plan that completes a change stays as it is.
 
     Args:
         plan: The plan.
         query: The query.
         given: Keys of the file in whose place something else was given.
     """
+    if plan.completes:
+        return plan
     said: dict[str, str | None] = {**_declarations(query), **dict.fromkeys(given)}
     return replace(plan, declared=json.dumps(said, sort_keys=True, separators=(",", ":")))
 
@@ -95,7 +97,7 @@ def _declarations(query: Query) -> dict[str, str]:
         "sinks": [sink.name for sink in query.sinks],
         "sink_name": _one(deploy.sink_name),
         "trigger": _one(deploy.trigger),
-        "spark_version": [".".join(map(str, deploy.declared_version))] if deploy.declared_version else (),
+        "spark_version": [version_text(deploy.declared_version)] if deploy.declared_version else (),
         "confs": _pairs(deploy.confs) or (["none"] if deploy.sets_no_conf else ()),
         "confs_file": _one(query.confs_file),
         "operators": () if deploy.operators is None else deploy.operators or ["none"],

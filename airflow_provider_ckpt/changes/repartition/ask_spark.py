@@ -21,6 +21,7 @@ from airflow_provider_ckpt.change.require_alone import PROCESSES, wait_for_end
 from airflow_provider_ckpt.changes.repartition.refusals import SINCE
 from airflow_provider_ckpt.checkpoint.find_spark import missing_spark, spark_version
 from airflow_provider_ckpt.errors import PlanError
+from airflow_provider_ckpt.query.spark_version import version_text
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.untrusted.secrets import scrub
 
@@ -39,7 +40,7 @@ def require_spark(location: str) -> None:
         raise PlanError(f"a repartition needs {missing.what}.", location=location, hint=missing.hint)
     version = spark_version() or ""
     if tuple(int(part) for part in version.split(".")[:2] if part.isdigit()) < SINCE:
-        first = ".".join(map(str, SINCE))
+        first = version_text(SINCE)
         raise PlanError(
             f"a repartition needs Spark {first} or later, and PySpark {version} is installed.",
             location=location,

@@ -119,7 +119,7 @@ def thresholds_of(row: FleetRow, query: Query, file: QueryFile) -> tuple[Thresho
         is_committed=row.latest_committed_batch is not None,
         sources_why=(row.lag_error or "").rstrip("."),
     )
-    origins = {key: file.origin(query, f"alert.{key}") for key in ("behind", "delay", "age", "rows")}
+    origins = {key: file.origin(query, f"alert.{key}") for key in query.alert.items()}
     return judge_thresholds(query.alert, measures, {key: at for key, at in origins.items() if at is not None})
 
 

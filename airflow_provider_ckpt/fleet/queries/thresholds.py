@@ -95,11 +95,9 @@ def judge_thresholds(alert: Alert, measures: Measures, origins: Mapping[str, str
         measures: What was measured.
         origins: Where each is declared, by its key.
     """
-    declared = {"behind": alert.behind_ms, "delay": alert.delay_ms, "age": alert.age_ms, "rows": alert.rows}
     return tuple(
         Threshold(key, most, **_measured(key, most, measures), origin=origins.get(key))
-        for key, most in declared.items()
-        if most is not None
+        for key, most in alert.items().items()
     )
 
 

@@ -9,7 +9,9 @@ import pytest
 from airflow_provider_ckpt.change.plan.declared import LONGEST, require_same_declared, with_declared
 from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.errors import PlanError, StalePlanError
-from airflow_provider_ckpt.query.query_parser import parse_query_file
+from airflow_provider_ckpt.query.declared import DECLARED
+from airflow_provider_ckpt.query.deploy import DEPLOY_KEYS
+from airflow_provider_ckpt.query.query_parser import QUERY_KEYS, parse_query_file
 
 PLAN = Plan("rollback", "/c/a", "", 3, 0, (), ())
 HEAD = 'format_version: 1\nkafka: {main: {bootstrap.servers: "b:1", client.id: x}}\nqueries: {a: {checkpoint: /c/a, '
@@ -39,6 +41,12 @@ def of(text: str):
     return file, file.queries["a"]
 
 
+def test_each_key_of_a_query_makes_a_plan_stale_but_those_that_are_about_no_change():
+    declared = {text.partition(":")[0] for text in CHANGES}
+    assert declared == {*DEPLOY_KEYS, *QUERY_KEYS} - {"checkpoint", "alert", "engine"}
+    assert {each.key for each in DECLARED.values()} <= declared
+
+
 @pytest.mark.parametrize("text", CHANGES)
 def test_any_declaration_that_changes_makes_it_stale(text):
     bare, added = of(""), of(text)
@@ -62,6 +70,11 @@ def test_what_was_given_in_its_place_is_not_compared():
     plan = with_declared(PLAN, of("sink: kafka")[1], {"sink"})
     require_same_declared(plan, *of("sink: noop"))
     require_same_declared(plan, *of(""))
+
+
+def test_a_plan_that_completes_a_change_stays_as_it_is():
+    plan = replace(PLAN, completes="0" * 16)
+    assert with_declared(plan, of("sink: kafka")[1]) is plan
 
 
 def test_it_is_small_and_is_read_again():
