@@ -7,7 +7,9 @@ from pathlib import Path
 
 import airflow
 import pytest
+from airflow.providers.common.compat.sdk import BaseNotifier
 from airflow.sdk import DAG
+from airflow.sdk.definitions._internal.contextmanager import DagContext
 from packaging.version import Version
 
 pytestmark = pytest.mark.airflow
@@ -32,15 +34,19 @@ def a_query_file(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("block", BLOCKS)
-def test_a_block_builds_its_tasks(block):
+def test_a_block_builds_its_tasks(monkeypatch, block):
     if re.search(r"airflow_provider_ckpt\.(dags|hooks)\b", BLOCKS[block]):  # in functions, which this does not read
         with DAG("shown"):
             exec(BLOCKS[block], {"__name__": "shown"})
         return
-    shown = re.findall(r"\b((?:Checkpoint|Bash)\w*(?:Operator|Sensor))\(", BLOCKS[block])
+    shown = re.findall(r"\b((?:Checkpoint|Bash|Spark)\w*(?:Operator|Sensor)|ExplainNotifier)\(", BLOCKS[block])
     names: dict[str, object] = {"__name__": "shown"}
-    with DAG("shown") as outer:
+    monkeypatch.setattr(DagContext, "autoregistered_dags", set())
+    monkeypatch.setattr(DagContext, "current_autoregister_module_name", __name__)
+    with DAG("shown"):
         exec(BLOCKS[block], names)
-    dags = [outer, *(value for value in names.values() if isinstance(value, DAG))]
-    built = [type(task).__name__ for dag in dags for task in dag.tasks]
+    tasks = [task for dag, _ in DagContext.autoregistered_dags for task in dag.tasks]
+    told = [callback for task in tasks for callback in task.on_failure_callback or ()]
+    alone = [value for value in names.values() if isinstance(value, BaseNotifier)]
+    built = [type(made).__name__ for made in (*tasks, *told, *alone)]
     assert shown and sorted(name for name in built if name in shown) == sorted(shown)

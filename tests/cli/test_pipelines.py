@@ -10,6 +10,8 @@ import pytest
 from airflow_provider_ckpt.cli import gate, run
 from airflow_provider_ckpt.documents.findings import GatedPipelineDocument
 from airflow_provider_ckpt.errors import CheckpointError
+from tests.docs.blocks import ROOT, blocks_of
+from tests.docs.shell import commands_of
 from tests.json_documents import problems
 from tests.pipelines.lab import Pipeline
 from tests.pipelines.shop import BELOW, ckpt, severities
@@ -93,6 +95,14 @@ def test_a_whole_pipeline_is_checked_searched_and_gated(project, capsys):
     assert (code, found[""]) == (1, (None, {"CKPT217": "warning"}))
     assert "spark_catalog/default/bronze/bronze/1" not in found, "it begins anew"
     assert not made.flow("bronze", "bronze").joinpath("2").exists()
+
+
+def test_the_page_about_pipelines_shows_what_runs(project, capsys):
+    blocks = blocks_of(ROOT / "docs/how-to/gate-pipelines.md")
+    declared, commands = (block.text for block in blocks if "run by" in block.notes)
+    project("refreshed", text=declared.replace("s3://lake/warehouse", "spark-warehouse"))
+    for command in commands_of(commands.replace("41", "0")):
+        assert run(command.split()[1:]) == 0, command + capsys.readouterr().err
 
 
 @pytest.mark.parametrize("words", [(), ("orders", "shop"), ("shop", "orders"), ("shop.bronze", "orders", "shop")])

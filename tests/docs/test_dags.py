@@ -88,5 +88,5 @@ def test_the_tasks_of_a_block_are_made(block, tmp_path, airflow_env):
     done = subprocess.run(make, env=airflow_env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     made = ast.literal_eval(done.stdout.splitlines()[-1])
-    calls = re.findall(r"\bCheckpoint\w+(?:Operator|Sensor)\(|\bSparkSubmitOperator\(", block.text)
+    calls = re.findall(r"\bCheckpoint\w+(?:Operator|Sensor)\(|\bSpark(?:Submit|Pipelines)Operator\(", block.text)
     assert sum(tasks for _, tasks in made) == len(calls)
