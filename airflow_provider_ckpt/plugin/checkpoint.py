@@ -16,7 +16,7 @@ from airflow_provider_ckpt.plugin.preview_form import FIELDS, Kind, declared_for
 from airflow_provider_ckpt.plugin.read_checkpoint import declared_types, read_page
 from airflow_provider_ckpt.plugin.render import render
 from airflow_provider_ckpt.plugin.settings import Settings, read_settings
-from airflow_provider_ckpt.plugin.stores import open_below, open_root
+from airflow_provider_ckpt.plugin.stores import open_below, open_records, open_root
 from airflow_provider_ckpt.query.source import known_types
 
 router = APIRouter(dependencies=[Depends(require_pages)])
@@ -48,7 +48,9 @@ def show_checkpoint(
     backups = [partial(open_root, root) for root in settings.backup_roots]
     if known is not None and known.backups and settings.backup_roots.hold(known.backups):
         backups.append(partial(open_below, settings.backup_roots, known.backups))
-    page = read_page(store, backups, before=before, declared=declared)
+    page = read_page(
+        store, backups, before=before, declared=declared, records=partial(open_records, settings.queries, at)
+    )
     return render(
         request,
         "checkpoint.html",

@@ -26,7 +26,7 @@ from airflow_provider_ckpt.plugin.preview_form import FIELDS, Kind
 from airflow_provider_ckpt.plugin.read_batches import list_both
 from airflow_provider_ckpt.plugin.read_checkpoint import declared_types
 from airflow_provider_ckpt.plugin.settings import Settings
-from airflow_provider_ckpt.plugin.stores import connected, open_below
+from airflow_provider_ckpt.plugin.stores import connected, open_below, open_records
 from airflow_provider_ckpt.query.sink import Sink, parse_sink
 from airflow_provider_ckpt.query.source import Source, parse_by_id, parse_item, require_asked
 from airflow_provider_ckpt.sources.kafka.extent import offsets_of
@@ -123,9 +123,10 @@ def _stores(location: str, request: Planner, settings: Settings) -> Stores:
     """Where. Raises PlanError for a request that makes no sense."""
     try:
         request.require_sense()
-        return Stores.of(location, opening(settings), **request.places)
+        stores = Stores.of(location, opening(settings), **request.places)
     except ValueError as error:
         raise PlanError(f"{error}.", location=location, hint=_NOTHING) from None
+    return replace(stores, undo=open_records(settings.queries, location))
 
 
 def _types(said: Any) -> dict[str, str]:

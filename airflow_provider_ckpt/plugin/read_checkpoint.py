@@ -35,6 +35,7 @@ from airflow_provider_ckpt.storage.store import Store
 
 Found = TypeVar("Found")
 OpenRoot = Callable[[], Store]
+OpenRecords = Callable[[], Store | None]
 #: Seconds after which no further part of a page is begun.
 PATIENCE_S = 20.0
 #: A record of a change that is larger is not read.
@@ -48,6 +49,7 @@ def read_page(
     *,
     before: int | None = None,
     declared: Mapping[str, str] | None = None,
+    records: OpenRecords = lambda: None,
     clock: Callable[[], float] = monotonic,
 ) -> CheckpointPage:
     """The page of a checkpoint. Nothing is written, and no error of a storage is raised.
@@ -57,18 +59,24 @@ def read_page(
         backups: Open the roots in which there may be backups of it.
         before: Show batches before this one (exclusive); None for the newest.
         declared: Types of sources by id, for logs that do not name them.
+        records: Opens the declared root of the records of its changes; those beside the checkpoint are shown, too.
         clock: Seconds that go on.
     """
-    return _Reader(store, before, declared or {}, clock).read(backups)
+    return _Reader(store, before, declared or {}, records, clock).read(backups)
 
 
 class _Reader:
     """Fills a page, and knows when it has taken too long."""
 
     def __init__(
-        self, store: Store, before: int | None, declared: Mapping[str, str], clock: Callable[[], float]
+        self,
+        store: Store,
+        before: int | None,
+        declared: Mapping[str, str],
+        records: OpenRecords,
+        clock: Callable[[], float],
     ) -> None:
-        self.store, self.declared, self._clock = store, declared, clock
+        self.store, self.declared, self._records, self._clock = store, declared, records, clock
         self._until = clock() + PATIENCE_S
         self.page = CheckpointPage(store.location, now_ms(), before=before)
 
@@ -135,6 +143,10 @@ class _Reader:
 
     def _read_changes(self) -> None:
         records, unreadable = survey(self.store, most=MOST_CHANGES, most_bytes=MOST_PLAN_BYTES)
+        if (declared := self._records()) is not None:
+            there = survey(self.store, declared, most=MOST_CHANGES, most_bytes=MOST_PLAN_BYTES)
+            records, unreadable = (*records, *there[0]), {**unreadable, **there[1]}
+        records = tuple(sorted(records, key=lambda record: record.order))
         self.page.changes = [_change(record) for record in reversed(records)]
         self.page.unreadable += [str(error) for error in unreadable.values()]
         if len(records) + len(unreadable) >= MOST_CHANGES:

@@ -9,6 +9,7 @@ from typing import Any
 from airflow_provider_ckpt.checkpoint.own_files import UNDO_DIRECTORY
 from airflow_provider_ckpt.errors import CheckpointError, StoreError
 from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook
+from airflow_provider_ckpt.query.query_file import QueryFile
 from airflow_provider_ckpt.storage.held import hold
 from airflow_provider_ckpt.storage.patience import without_patience
 from airflow_provider_ckpt.storage.roots import Root, Roots, normalised
@@ -30,6 +31,18 @@ def open_below(roots: Roots, location: str) -> Store:
 def open_root(root: Root) -> Store:
     """The store of a root itself."""
     return _open(root, normalised(root.url), Roots((root,)))
+
+
+def open_records(file: QueryFile | None, location: str) -> Store | None:
+    """Where the query file says that the records of the changes of a checkpoint are; None where it does not.
+
+    Whoever has configured the file has named the place, and of it nothing but the records of this checkpoint is read.
+    Raises StoreError when its connection cannot open it.
+    """
+    query = None if file is None else file.find(location)
+    if file is None or query is None or query.undo is None:
+        return None
+    return open_root(Root(query.undo, file.storage.conn_id, file.storage.options))
 
 
 def open_connected(location: str, conn_id: str | None, options: Mapping[str, Any] | None = None) -> Store:

@@ -7,15 +7,20 @@ import re
 from html import unescape
 
 import pytest
+from airflow.providers.common.compat.sdk import AirflowFailException
 
 from airflow_provider_ckpt.errors import CheckpointError
+from airflow_provider_ckpt.operators.checkpoint import CheckpointRollbackOperator, CheckpointSourcesOperator
 from airflow_provider_ckpt.plugin.preview_form import declared_form
 from airflow_provider_ckpt.plugin.read_task import read_tasks
 from airflow_provider_ckpt.plugin.settings import read_settings
 from airflow_provider_ckpt.storage.roots import NO_ROOTS, OutsideRootsError, parse_roots
+from tests.operators.task import carry_out
 from tests.plugin.kafka_checkpoints import write_checkpoint
 from tests.plugin.pages import asking, text_of
 from tests.plugin.runs import add_run
+
+HOW = {"query": "orders", "query_is_stopped": True, "quiet_period": 0, "accept_sink": ["duplicated", "unknown"]}
 
 
 @pytest.fixture
@@ -114,3 +119,28 @@ def test_a_task_that_was_given_a_name(file, airflow_tables):
     found = {task.task_id: task for task in read_tasks("named", "monday", None, None, read_settings().queries).tasks}
     assert found["gate"].location == str(file.parent / "own/orders")
     assert "no query totals" in found["lost"].problem and "a file that is not read here" in found["own"].problem
+
+
+@pytest.fixture
+def changed(file, monkeypatch):
+    """The query after its sources were exchanged; the record of that is where the file says."""
+    text = file.read_text().replace("['kafka:b:9092/orders']", "[kafka, kafka]")
+    file.write_text(f"{text}    undo: undo/{{query}}\n")
+    for entry in (file.parent / "own/orders/offsets").iterdir():
+        entry.write_text(f"{entry.read_text()}\n{json.dumps({'clicks': {'0': 5}})}")
+    monkeypatch.setenv("AIRFLOW__CKPT__FILE", str(file))
+    done = carry_out(CheckpointSourcesOperator, continued={"0": "1", "1": "0"}, **HOW)
+    assert done["receipt"]["status"] == "applied" and list((file.parent / "undo/orders").iterdir())
+    return done["plan_id"]
+
+
+def test_a_page_has_the_changes_whose_records_are_where_the_file_says(changed):
+    assert changed in page("checkpoint", query="orders").text
+
+
+def test_a_preview_refuses_what_the_task_refuses_because_of_those_records(changed):
+    told = f"the sources of the query were changed after batch 5 ({changed}), and batch 3 has those of before."
+    answer = page("preview", "op", query="orders", to_batch="3")
+    assert told in text_of(answer.text) and "data-conf" not in answer.text
+    with pytest.raises(AirflowFailException, match=re.escape(told)):
+        carry_out(CheckpointRollbackOperator, to_batch=3, **HOW)
