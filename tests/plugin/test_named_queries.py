@@ -5,17 +5,22 @@ from __future__ import annotations
 import json
 import re
 from html import unescape
+from urllib.parse import parse_qs
 
 import pytest
 from airflow.providers.common.compat.sdk import AirflowFailException
 
 from airflow_provider_ckpt.errors import CheckpointError
-from airflow_provider_ckpt.operators.checkpoint import CheckpointRollbackOperator, CheckpointSourcesOperator
+from airflow_provider_ckpt.operators.checkpoint import (
+    CheckpointIndexOperator,
+    CheckpointRollbackOperator,
+    CheckpointSourcesOperator,
+)
 from airflow_provider_ckpt.plugin.preview_form import declared_form
 from airflow_provider_ckpt.plugin.read_task import read_tasks
 from airflow_provider_ckpt.plugin.settings import read_settings
 from airflow_provider_ckpt.storage.roots import NO_ROOTS, OutsideRootsError, parse_roots
-from tests.operators.task import carry_out
+from tests.operators.task import Task, carry_out
 from tests.plugin.kafka_checkpoints import write_checkpoint
 from tests.plugin.pages import asking, text_of
 from tests.plugin.runs import add_run
@@ -144,3 +149,14 @@ def test_a_preview_refuses_what_the_task_refuses_because_of_those_records(change
     assert told in text_of(answer.text) and "data-conf" not in answer.text
     with pytest.raises(AirflowFailException, match=re.escape(told)):
         carry_out(CheckpointRollbackOperator, to_batch=3, **HOW)
+
+
+def test_without_roots_the_pages_are_of_the_queries_of_the_file(file, configure):
+    file.write_text(file.read_text().replace("'kafka:b:9092/orders'", "rate"))
+    configure(roots="", index=str(file.parent / "index"))
+    for name, told in {"preview": {"to_batch": "3"}, "checkpoint": {}}.items():
+        assert page(name, "op", query="orders", **told).status_code == 200
+        assert page(name, "op", at=str(file.parent / "own/orders-secret"), **told).status_code == 404
+    CheckpointIndexOperator(task_id="t", index=str(file.parent / "index")).execute({"ti": Task()})
+    rows = re.findall(r'href="/ckpt/checkpoint\?([^"]*)"', page("").text)
+    assert [parse_qs(unescape(row))["at"] for row in rows] == [[f"{file.parent}/own/orders"]]
