@@ -9,8 +9,8 @@ rollbacks, watermark lag, empty batches, cost) and the page `audit.html`, both b
 Spark runs on `local[2]` in the task, unless `CKPT_AUDIT_SPARK_CONN` names a connection of type `spark` or
 `spark_connect`: then it runs there, and this package is sent to the workers. They also need pyarrow, fsspec with a
 driver of the storage, pendulum and tenacity. Set the roots in `CKPT_AUDIT_ROOTS`, separated by spaces, and
-`CKPT_AUDIT_HOME`, or for one run in its params. `checkpoint` has to be a place that Spark itself can write, `home` one
-for fsspec.
+`CKPT_AUDIT_HOME`, or for one run in its params, where `queries` has names of the query file. `checkpoint` has to be a
+place that Spark itself can write, `home` one for fsspec.
 """
 
 import os

@@ -12,9 +12,10 @@
 * ``stream_orders`` is a stream to try it with: it writes the events of 26 hours, and runs the PySpark query of
   ``demo/streaming_job.py`` over them. Trigger it again for the next 26.
 
-Needs Airflow 3.3. For a stream of your own set ``CKPT_STREAM_CHECKPOINT``, a location that fsspec understands, relative
-to the base of the connection ``CKPT_STREAM_CONN_ID`` if you have one, and ``CKPT_STREAM_FROM`` if its partitions shall
-begin earlier than with the newest hour. ``CKPT_STREAM_HOME`` is where the trial stream keeps its files.
+Needs Airflow 3.3. For a stream of your own set ``CKPT_STREAM_QUERY``, its name in the query file, or
+``CKPT_STREAM_CHECKPOINT``, a location that fsspec understands, relative to the base of the connection
+``CKPT_STREAM_CONN_ID`` if you have one; and ``CKPT_STREAM_FROM`` if its partitions shall begin earlier than with the
+newest hour. ``CKPT_STREAM_HOME`` is where the trial stream keeps its files.
 
 When the watermark jumps over several hours, their runs start in no order: the SDK keeps the keys of one emission in a
 set, and each of their asset events carries the extra of the whole emission. An hour that needs the one before has to
@@ -51,12 +52,15 @@ HOME = Path(os.environ.get("CKPT_STREAM_HOME", Path(tempfile.gettempdir()) / "ck
 START = datetime(2026, 1, 1, tzinfo=UTC)
 hours = Asset("orders_hours")
 
+query = os.environ.get("CKPT_STREAM_QUERY")
+is_own = bool(query) or "CKPT_STREAM_CHECKPOINT" in os.environ
 windows_dag(
-    checkpoint=os.environ.get("CKPT_STREAM_CHECKPOINT", str(HOME / "checkpoint")),
+    query,
+    checkpoint=os.environ.get("CKPT_STREAM_CHECKPOINT", None if query else str(HOME / "checkpoint")),
     checkpoint_conn_id=os.environ.get("CKPT_STREAM_CONN_ID"),
     asset=hours,
     watched="orders_progress",
-    start=os.environ.get("CKPT_STREAM_FROM", None if "CKPT_STREAM_CHECKPOINT" in os.environ else START.isoformat()),
+    start=os.environ.get("CKPT_STREAM_FROM", None if is_own else START.isoformat()),
     doc_md=__doc__,
 )
 

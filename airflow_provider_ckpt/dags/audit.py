@@ -12,7 +12,7 @@ from airflow.providers.common.compat.sdk import AirflowFailException
 from airflow.sdk import DAG, Param, task
 
 from airflow_provider_ckpt.dags import params
-from airflow_provider_ckpt.dags.subject import dag_of
+from airflow_provider_ckpt.dags.subject import dag_of, locations_of
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook, airflow_errors, options_of
 from airflow_provider_ckpt.hooks.extra import extra_of
@@ -37,6 +37,7 @@ def audit_dag(
     """
     declared = {
         "roots": params.roots(roots),
+        "queries": params.QUERIES,
         "home": Param(home, type="string", description="Where the audit is kept"),
         "checkpoint": params.optional(params.TEXT, "Of the stream of the audit; below home by default"),
         "checkpoint_conn_id": params.CONN_ID,
@@ -69,8 +70,8 @@ def audit(spark: Any = None, params: Any = None, *, sends: bool = False) -> dict
     from airflow_provider_ckpt.spark.audit import PAGE, Audit, run
     from airflow_provider_ckpt.spark.package import package
 
-    if not params["roots"] or not params["home"]:
-        raise AirflowFailException("Set the params roots and home, or these arguments of audit_dag.")
+    if not (params["roots"] or params["queries"]) or not params["home"]:
+        raise AirflowFailException("Set the params roots or queries, and home; or roots and home of audit_dag.")
     hook = CheckpointHook(params["checkpoint_conn_id"])
     with airflow_errors(), tempfile.TemporaryDirectory() as directory:
         connection, home = hook.get_conn(), hook.url(params["home"])
@@ -84,7 +85,7 @@ def audit(spark: Any = None, params: Any = None, *, sends: bool = False) -> dict
         counts = run(
             spark,
             Audit(
-                tuple(map(hook.url, params["roots"])),
+                (*map(hook.url, params["roots"]), *locations_of(params["queries"])),
                 home,
                 params["checkpoint"] or f"{home}/checkpoint",
                 options_of(connection) if connection else {},

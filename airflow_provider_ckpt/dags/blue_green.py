@@ -89,9 +89,9 @@ The way back:
 """
 
 
-def stopped_by_the_approver(checkpoint: str) -> None:
+def stopped_by_the_approver(query: str) -> None:
     """The step of a user who stops nothing: the person who has approved says that the query is stopped."""
-    log.info("The person who has approved says that the query of %s is stopped.", checkpoint)
+    log.info("The person who has approved says that the query %s is stopped.", query)
 
 
 def blue_green_dag(

@@ -14,7 +14,9 @@ from airflow_provider_ckpt.operators.changes.reset import CheckpointResetOffsets
 
 #: What of the params says which plan it is: the preview of the pages takes the same.
 GOAL = {
-    "source": Param(type="string", description="The source by its id and its broker, such as 0=kafka:host:9092"),
+    "source": params.optional(
+        params.TEXT, "The source by its id and its broker, such as 0=kafka:host:9092; or the only one of the query file"
+    ),
     "to_earliest": params.flag("To the first offset that each partition still has"),
     "to_latest": params.flag("Or: to the end of each partition"),
     "to_current": params.flag("Or: only drop a batch in flight, and clamp"),

@@ -30,4 +30,4 @@ def test_an_hour_of_a_fleet_is_a_page(airflow_env, tmp_path):
 def test_a_run_without_roots_says_what_to_set(airflow_env):
     env = {**airflow_env, "AIRFLOW__CORE__DAGS_FOLDER": str(ROOT / "dags")}
     done = run(["dags", "test", "checkpoint_audit"], env, check=False)
-    assert "Set the params roots and home" in done.stdout + done.stderr
+    assert "Set the params roots or queries, and home" in done.stdout + done.stderr

@@ -35,8 +35,8 @@ class WithoutSpark:
 
 
 def test_a_run_without_roots_says_what_to_set():
-    with pytest.raises(AirflowFailException, match="Set the params roots and home"):
-        audit.audit(None, {"roots": [], "home": ""})
+    with pytest.raises(AirflowFailException, match="Set the params roots or queries, and home"):
+        audit.audit(None, {"roots": [], "queries": [], "home": ""})
 
 
 @pytest.mark.parametrize(
@@ -49,4 +49,4 @@ def test_a_run_without_roots_says_what_to_set():
 def test_what_a_connection_says_is_not_left_out(monkeypatch, extra, says):
     monkeypatch.setenv("AIRFLOW_CONN_LAKE", json.dumps({"conn_type": "checkpoint", "extra": extra}))
     with pytest.raises(AirflowFailException, match=says):
-        audit.audit(None, {"roots": ["/l"], "home": "/h", "checkpoint": None, "checkpoint_conn_id": "lake"})
+        audit.audit(None, {"roots": ["/l"], "queries": [], "home": "/h", "checkpoint_conn_id": "lake"})
