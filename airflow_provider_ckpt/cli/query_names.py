@@ -166,7 +166,7 @@ def _located(
 
 
 def _declared_words(command: click.Command, file: QueryFile, query: Query, given: set[str]) -> tuple[list[str], Named]:
-    """The options of a command that a file declares of a query, without those that are given; and where it does so."""
+    """Options that the file adds to the command, none that is given, and the line that declares each."""
     name, origins, declared = command.name or "", dict[str, str](), list[str]()
     known = {opt: param for param in command.params if isinstance(param, click.Option) for opt in param.opts}
     options = {**_OPTIONS, **_OF_COMMANDS.get(name, {})}

@@ -13,7 +13,7 @@ from airflow_provider_ckpt.checkpoint.flows import Flow
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.query.deploy import DeploySpec, declare
 from airflow_provider_ckpt.query.pipeline_definitions import DefinedFlow, DefinedTarget, Definitions
-from airflow_provider_ckpt.query.pipeline_spec import PipelineSpec
+from airflow_provider_ckpt.query.pipeline_spec import NAMESPACE, PipelineSpec
 from airflow_provider_ckpt.query.query_file import ANY_FLOW, Pipeline, Query, QueryFile
 from airflow_provider_ckpt.query.query_parser import IN_CHECKPOINT
 from airflow_provider_ckpt.query.trigger import AVAILABLE_NOW
@@ -85,7 +85,7 @@ class SeenPipeline:
     flows: tuple[PipelineFlow, ...] = ()
     definitions: Definitions = field(default_factory=Definitions)
     targets: Mapping[tuple[str, ...], DefinedTarget] = field(default_factory=dict)
-    namespace: tuple[str, str] = ("spark_catalog", "default")
+    namespace: tuple[str, str] = NAMESPACE
 
     def whole(self, parts: tuple[str, ...]) -> tuple[str, ...]:
         """The whole name of a table or a sink that a definition names."""
@@ -201,7 +201,7 @@ def _query(name: str, flow: PipelineFlow, pipeline: Pipeline, seen: SeenPipeline
         deploy = replace(deploy, trigger=AVAILABLE_NOW)
         said_by["trigger"] = f"spark-pipelines, which runs {seen.place}"
     if confs:
-        deploy = replace(deploy.with_confs({**confs, **deploy.confs}))
+        deploy = deploy.with_confs({**confs, **deploy.confs})
         said_by["confs"] = seen.place if not declared.deploy.confs else f"{seen.place} and {file.place}"
     sink = _sink(seen.targets.get(flow.target), file)
     if deploy.sink is None and sink is not None and flow.defined is not None:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from airflow_provider_ckpt.fleet.pipeline import PipelineFlow, SeenPipeline
 from airflow_provider_ckpt.graph.graph import Graph, Known, Node
+from airflow_provider_ckpt.graph.names import numbered, plain_name
 from airflow_provider_ckpt.graph.proven_types import Proof
 from airflow_provider_ckpt.query.paths import plain_place
 
-_NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_.-]+")
 #: What no file says of any pipeline.
 _NOBODY_KNOWS = "what views do, and the options of sources and sinks: no file that is read has them"
 
@@ -54,16 +53,9 @@ def drafted(seen: Iterable[SeenPipeline], taken: Iterable[str]) -> list[DraftedP
         seen: The pipelines.
         taken: Names that others have.
     """
-    names, found = {name.lower() for name in taken}, list[DraftedPipeline]()
-    for pipeline in seen:
-        name = plain = _NOT_IN_A_NAME.sub("_", pipeline.spec.name).lstrip(".-") or "pipeline"
-        number = 1
-        while name.lower() in names:
-            number += 1
-            name = f"{plain}_{number}"
-        names.add(name.lower())
-        found.append(DraftedPipeline(name, pipeline))
-    return found
+    pipelines = [*seen]
+    names = numbered([plain_name(pipeline.spec.name) or "pipeline" for pipeline in pipelines], taken)
+    return [DraftedPipeline(name, pipeline) for name, pipeline in zip(names, pipelines, strict=True)]
 
 
 def with_tables(graph: Graph, pipelines: Sequence[DraftedPipeline]) -> Graph:

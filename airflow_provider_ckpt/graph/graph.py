@@ -94,13 +94,11 @@ class Graph:
     Args:
         nodes: The queries.
         edges: Which feeds which.
-        places: The tables and directories that were found.
         problems: Places that could not be read, each in a sentence.
     """
 
     nodes: tuple[Node, ...] = ()
     edges: tuple[Edge, ...] = ()
-    places: tuple[Place, ...] = ()
     problems: tuple[str, ...] = ()
 
 
@@ -121,7 +119,7 @@ def graph_of(
     found = tuple(streams)
     finder = _Finder(found, places, brokers or {})
     nodes = tuple(finder.node(stream) for stream in found)
-    return Graph(nodes, tuple(_edges(nodes)), tuple(places), tuple(problems))
+    return Graph(nodes, tuple(_edges(nodes)), tuple(problems))
 
 
 def _edges(nodes: Collection[Node]) -> Iterable[Edge]:
@@ -257,7 +255,7 @@ class _Finder:
 
     def _sink(self, stream: Stream) -> tuple[Known, Written | None]:
         if stream.query_id is None:
-            return Known(say="the sink; the query id cannot be read"), None
+            return Known(say="which sink it is: the query id cannot be read"), None
         if self._ids[stream.query_id] > 1:
             say = f"the sink; {self._ids[stream.query_id]} checkpoints have the query id {stream.query_id}"
             return Known(say=say), None

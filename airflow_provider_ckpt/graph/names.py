@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from airflow_provider_ckpt.checkpoint.flows import flow_of
 
@@ -29,7 +29,7 @@ def names_of(locations: Sequence[str]) -> list[str]:
             if counts[name.lower()] > 1 and chosen[number] + 1 < len(choices[number])
         ]
         if not longer:
-            return _numbered(names)
+            return numbered(names)
         for number in longer:
             chosen[number] += 1
 
@@ -54,13 +54,18 @@ def _parts(location: str) -> list[str]:
 
 
 def _joined(parts: Sequence[str]) -> str:
-    text = _NOT_IN_A_NAME.sub("_", "_".join(parts)).lstrip(".-")
-    return text[-MOST_CHARS:].lstrip(".-") or "query"
+    return plain_name("_".join(parts))[-MOST_CHARS:].lstrip(".-") or "query"
 
 
-def _numbered(names: Sequence[str]) -> list[str]:
-    taken, found = {name.lower() for name in names}, list[str]()
-    seen: Counter[str] = Counter()
+def plain_name(text: str) -> str:
+    """A text without what no name in a query file has; may be empty."""
+    return _NOT_IN_A_NAME.sub("_", text).lstrip(".-")
+
+
+def numbered(names: Sequence[str], others: Iterable[str] = ()) -> list[str]:
+    """The names, with a number behind each that one before it has, or one of some others."""
+    seen = Counter({name.lower() for name in others})
+    taken, found = {*seen, *(name.lower() for name in names)}, list[str]()
     for name in names:
         seen[name.lower()] += 1
         number = seen[name.lower()]

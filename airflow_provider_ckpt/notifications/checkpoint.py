@@ -145,7 +145,7 @@ class ExplainNotifier(DeclaredTask, BaseNotifier):
         return Alert(_masked(alert.headline), _masked(alert.text), alert.is_known)
 
     def _render_fields(self, context: Any) -> str | None:
-        """Render the templates; where that fails, the checkpoint is not known, and a sentence says so."""
+        """Render the templates. Returns why one cannot be rendered; the checkpoint is then not read."""
         try:
             self.render_template_fields(context)
         except Exception as error:  # a template may call whatever it likes

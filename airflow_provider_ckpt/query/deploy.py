@@ -1,4 +1,4 @@
-"""A coming deploy on a checkpoint, and the files that declare it."""
+"""A coming deploy on a checkpoint, and how a mapping or a file of confs declares it."""
 
 from __future__ import annotations
 

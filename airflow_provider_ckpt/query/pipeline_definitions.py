@@ -13,8 +13,6 @@ from dataclasses import dataclass, field
 from airflow_provider_ckpt.query.pipeline_sql import Statement, identifier, read_sql
 
 _MODULE = "pyspark.pipelines"
-#: Functions of the module that define something that runs as a stream or is written by one.
-_TABLES = ("table", "create_streaming_table")
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,13 +9,11 @@ from typing import Any
 from airflow_provider_ckpt.query.yaml_text import parse_yaml
 from airflow_provider_ckpt.untrusted.secrets import may_be_secret
 
-#: Names that ``spark-pipelines`` looks for in the working directory and above it.
-SPEC_NAMES = ("spark-pipeline.yml", "spark-pipeline.yaml")
 #: The conf that says what a table keeps its rows in where its definition does not.
 DEFAULT_FORMAT = "spark.sql.sources.default"
 _KEYS = ("catalog", "configuration", "database", "libraries", "name", "schema", "storage")
 #: What Spark takes where nothing says another catalog and database.
-_CATALOG, _DATABASE = "spark_catalog", "default"
+NAMESPACE = ("spark_catalog", "default")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +39,9 @@ class PipelineSpec:
     @property
     def namespace(self) -> tuple[str, str]:
         """Catalog and database of a name that says none."""
-        return self.catalog or self.configuration.get(
-            "spark.sql.defaultCatalog"
-        ) or _CATALOG, self.database or _DATABASE
+        catalog, database = NAMESPACE
+        configured = self.configuration.get("spark.sql.defaultCatalog")
+        return self.catalog or configured or catalog, self.database or database
 
     @property
     def format(self) -> str | None:

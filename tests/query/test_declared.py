@@ -76,7 +76,7 @@ def test_a_client_has_one_configuration_so_of_two_clusters_there_is_none():
     assert cluster_of(QUERIES["both"]) is cluster_of(QUERIES["bare"]) is None
 
 
-def test_a_deploy_file_says_the_same():
+def test_the_document_of_a_query_says_the_same():
     assert declare(DeploySpec(), deploy_document(QUERIES["orders"])) == QUERIES["orders"].deploy
     assert deploy_document(QUERIES["bare"]) == {}
 
