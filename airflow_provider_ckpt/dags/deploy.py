@@ -24,8 +24,8 @@ from airflow_provider_ckpt.dags.steps import (
     wait_beside,
 )
 from airflow_provider_ckpt.dags.subject import OF_PARAMS, QueryGroup, Subject, dag_of, subject_of
+from airflow_provider_ckpt.hooks.given import is_nothing
 from airflow_provider_ckpt.operators.backup import CheckpointBackupOperator
-from airflow_provider_ckpt.operators.base import is_nothing
 from airflow_provider_ckpt.operators.changes.rollback import CheckpointRollbackOperator
 from airflow_provider_ckpt.operators.continuity import CheckpointContinuityOperator
 from airflow_provider_ckpt.operators.gate import CheckpointGateOperator

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook, airflow_errors
+from airflow_provider_ckpt.hooks.given import is_left_out, is_nothing
 from airflow_provider_ckpt.hooks.query_file import configured_file, read_file
 from airflow_provider_ckpt.query.declared import DECLARED, cluster_of, clusters_of
 from airflow_provider_ckpt.query.deploy import DeploySpec
@@ -65,7 +66,7 @@ class DeclaredTask:
         """
         if self.query is not None:
             return
-        lacking = [name for name in self.needs if hasattr(self, name) and _is_left_out(getattr(self, name))]
+        lacking = [name for name in self.needs if hasattr(self, name) and is_left_out(getattr(self, name))]
         may_be_known = CHECKPOINT in self.needs and CHECKPOINT not in lacking
         if lacking and not (may_be_known and (self.query_file or configured_file())):
             with airflow_errors():
@@ -128,7 +129,7 @@ class DeclaredTask:
         self.declare_query()
         for name in self.needs:
             value = getattr(self, name)
-            if _is_left_out(value) or (self.declared_query is not None and _is_empty(value)):
+            if is_left_out(value) or (self.declared_query is not None and is_nothing(value)):
                 raise CheckpointError(self._lacking(name))
         if self.origins:
             said = ", ".join(f"{name} by {origin}" for name, origin in self.origins.items())
@@ -211,7 +212,7 @@ class DeclaredTask:
 
     def _find(self) -> tuple[QueryFile, Query] | None:
         given = getattr(self, CHECKPOINT, None)
-        if _is_empty(self.query):
+        if is_nothing(self.query):
             place = self.query_file or configured_file()
             if not isinstance(given, str) or not given or not place:
                 return None
@@ -223,7 +224,7 @@ class DeclaredTask:
             raise CheckpointError(f"query must be the name of a query in the query file, not {self.query!r:.60}")
         file = self.with_flows(read_file(self.query_file), [self.query])
         query = file.named(self.query)
-        if not _is_empty(given) and not self.has_own_checkpoint:
+        if not is_nothing(given) and not self.has_own_checkpoint:
             self._require_same(file, query, given)
         return file, query
 
@@ -241,7 +242,7 @@ class DeclaredTask:
         if self.query_name is not None:
             return f"the query {self.query_name}"
         names = [self.query] if isinstance(self.query, str) else self.query or ()
-        names = [str(name) for name in names if not _is_empty(name)]
+        names = [str(name) for name in names if not is_nothing(name)]
         if not names:
             return "all queries of the file"
         return f"the {'query' if len(names) == 1 else 'queries'} {', '.join(names)}"
@@ -263,13 +264,13 @@ class DeclaredTask:
         for name, key in {**own, **self.declared_as}.items():
             if name in left_out:
                 continue
-            if key is not None and not _is_empty(getattr(self, name)) and name not in _OF_CLIENTS:
+            if key is not None and not is_nothing(getattr(self, name)) and name not in _OF_CLIENTS:
                 self._given_keys = {*self._given_keys, DECLARED[key].key}
             if key is not None:
                 self._set(name, DECLARED[key].of(query), file.origin(query, DECLARED[key].key) or file.place)
             elif (origin := file.origin(query, name) or file.origin(query, f"{name}_file")) is not None:
                 self._origins = {**self._origins, name: origin}
-        if hasattr(self, CHECKPOINT) and _is_empty(self.checkpoint):
+        if hasattr(self, CHECKPOINT) and is_nothing(self.checkpoint):
             self._set(CHECKPOINT, query.checkpoint, file.origin(query, CHECKPOINT) or file.place)
         self._set(CONNECTION, file.storage.conn_id, file.place)
         self.__dict__.pop("hook", None)  # of another connection, and without the options
@@ -288,7 +289,7 @@ class DeclaredTask:
     def _set(self, name: str, value: Any, origin: str) -> None:
         """Set an argument to what the file says, unless it is given."""
         now = getattr(self, name)
-        if _is_empty(value) or not _is_empty(now):
+        if is_nothing(value) or not is_nothing(now):
             return
         self._before = {**self._before, name: now}
         self._origins = {**self._origins, name: origin}
@@ -302,13 +303,3 @@ class DeclaredTask:
         self.declared_query = self.declared_file = None
         self.declared_queries = ()
         self.__dict__.pop("hook", None)
-
-
-def _is_left_out(value: Any) -> bool:
-    """True for an argument that a DAG does not give; a text may be a template."""
-    return not isinstance(value, str) and _is_empty(value)
-
-
-def _is_empty(value: Any) -> bool:
-    """True for an argument that says nothing; a template makes a text of one that was not given."""
-    return value is None or (isinstance(value, str | tuple | Mapping) and len(value) == 0) or value == "None"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.hooks.declared_task import CHECKPOINT, CONNECTION, DeclaredTask
+from airflow_provider_ckpt.hooks.given import is_nothing
 from airflow_provider_ckpt.hooks.query_file import read_file
 
 if TYPE_CHECKING:
@@ -63,6 +64,6 @@ class PipelineTask(DeclaredTask):
 
         :param given: Arguments that are, by name.
         """
-        wrong = [name for name, value in given.items() if value not in (None, "", [], {}, ())]
+        wrong = [name for name, value in given.items() if not is_nothing(value)]
         if wrong:
             raise CheckpointError(f"{wrong[0]} is of one query; give it in the query file, or in a task of its own")

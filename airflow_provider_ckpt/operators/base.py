@@ -16,6 +16,7 @@ from airflow.providers.common.compat.sdk import BaseOperator
 
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointError, PlanError
+from airflow_provider_ckpt.hooks.given import is_nothing
 from airflow_provider_ckpt.lineage.task import CheckpointTask
 from airflow_provider_ckpt.query.yaml_text import parse_yaml
 from airflow_provider_ckpt.report.table import Table, render
@@ -202,11 +203,6 @@ def text_of(value: Any) -> Any:
     if value is None:
         return ""
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
-
-
-def is_nothing(value: object) -> bool:
-    """True if an argument is empty: a template makes a text of one that was not given."""
-    return value is None or value in ("", "None")
 
 
 def texts_of(name: str, value: Any) -> tuple[str, ...]:

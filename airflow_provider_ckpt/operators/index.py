@@ -12,10 +12,11 @@ from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.fleet import DEPTH, THREADS
 from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook, require_flags
+from airflow_provider_ckpt.hooks.given import is_nothing
 from airflow_provider_ckpt.hooks.query_file import configured_file, read_file
 from airflow_provider_ckpt.lineage.page_link import CheckpointsLink
 from airflow_provider_ckpt.lineage.task import CheckpointTask
-from airflow_provider_ckpt.operators.base import is_nothing, texts_of
+from airflow_provider_ckpt.operators.base import texts_of
 from airflow_provider_ckpt.untrusted.secrets import scrub
 from airflow_provider_ckpt.visible import visible
 

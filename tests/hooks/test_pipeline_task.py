@@ -141,6 +141,7 @@ def test_a_list_of_names_is_gated_and_one_name_is_a_flow(project):
     ("given", "says"),
     [
         ({"sink": "kafka"}, "sink is of one query"),
+        ({"operators": []}, "operators is of one query"),
         ({"full_refresh": "bronce"}, "bronce is no table of shop"),
         ({"query": "shop.bronze", "full_refresh": "bronze"}, "full_refresh is of a pipeline"),
         ({"query": "shop.bronz"}, r"did you mean shop\.bronze"),
@@ -150,6 +151,16 @@ def test_what_is_no_argument_of_a_pipeline_is_refused(project, given, says):
     made = project("one_run")
     with pytest.raises(AirflowException, match=says):
         task(CheckpointGateOperator, made, **{"query": "shop", **given}).execute({"ti": XComs()})
+
+
+@pytest.mark.parametrize("nothing", [None, "", "None", {}, "{}", ()])
+def test_what_a_template_makes_of_nothing_is_no_argument_of_a_pipeline(project, nothing):
+    names = ("sources", "sink", "operators", "source_options", "topic_ids")
+    made = project("refreshed")
+    given = dict.fromkeys(names, nothing)
+    result, pushed = gate(made, **given)
+    assert result["decision"] == "warn"
+    assert continuity(made, pushed, sources=nothing)["status"] == "idle"
 
 
 def test_a_bookmark_of_one_query_is_refused(project):

@@ -10,7 +10,8 @@ from airflow_provider_ckpt.change.option import Field, fields_of
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.hooks.checkpoint import duration_ms_of
-from airflow_provider_ckpt.operators.base import is_nothing, plain, text_of, texts_by_text, texts_of
+from airflow_provider_ckpt.hooks.given import is_nothing
+from airflow_provider_ckpt.operators.base import plain, text_of, texts_by_text, texts_of
 from airflow_provider_ckpt.query.sink import Sink, parse_sink
 from airflow_provider_ckpt.times import parse_time_ms
 from airflow_provider_ckpt.untrusted.fields import require_flag

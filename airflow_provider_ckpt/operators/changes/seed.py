@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.errors import CheckpointError
-from airflow_provider_ckpt.operators.base import is_nothing, plain
+from airflow_provider_ckpt.hooks.given import is_nothing
+from airflow_provider_ckpt.operators.base import plain
 from airflow_provider_ckpt.operators.changes.asked import read_field, read_sources
 from airflow_provider_ckpt.operators.changes.new_place import CheckpointNewPlaceOperator
 from airflow_provider_ckpt.times import parse_time_ms
