@@ -168,7 +168,6 @@ def deploy_tasks(
         backup >> stopped
     deployed, wrong = _proof(subject, starting, stopped, judge, sources, progress_timeout)
 
-    # a backup or a stop that fails is no deploy that went wrong: nothing was started then
     again = wrong
     if stop != BEFORE:
         again = task_of_step(_repeatable(stop), "stop_again", subject, "Stop the query, whose deploy went wrong")
@@ -183,12 +182,13 @@ def deploy_tasks(
         plan_only=True,
         **subject.arguments,
     )
+    # a backup or a stop that fails is no deploy that went wrong: nothing was started then
     [again, backup] >> plan
-    asked = ask_and_carry_out(
+    back = ask_and_carry_out(
         *(CheckpointRollbackOperator, "rollback", subject, plan, "Roll back QUERY"), about=_ABOUT, asks=asks
-    )
+    ).done
     if start_previous is not False:
-        asked.done >> task_of_step(start_previous, "start_previous", subject, "Start the version before the deploy")
+        back >> task_of_step(start_previous, "start_previous", subject, "Start the version before the deploy")
     return deployed
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from airflow.providers.common.compat.sdk import AirflowFailException, AirflowSkipException
 from airflow.providers.standard.operators.hitl import ApprovalOperator
-from airflow.sdk import DAG, Param, get_current_context, task
+from airflow.sdk import DAG, Param, task
 
 from airflow_provider_ckpt import api
 from airflow_provider_ckpt.dags import params
@@ -25,9 +25,7 @@ from airflow_provider_ckpt.operators.changes.undo import CheckpointUndoOperator
 AGAIN = {"retries": 2, "retry_delay": timedelta(seconds=30)}
 
 PARAMS = {
-    "bookmarks": Param(
-        None, type=["null", "string"], description="Directory with the bookmarks of the deploy, a file of each query"
-    ),
+    "bookmarks": params.optional(params.TEXT, "Directory with the bookmarks of the deploy, a file of each query"),
     "gates": Param(
         [],
         type="array",
@@ -42,7 +40,7 @@ PARAMS = {
         "file, or an object with checkpoint and what is said of it: sink, sources, trigger, trim_sink_log, backup_root "
         "and to_before_deploy",
     ),
-    "backup_root": Param(None, type=["null", "string"], description="Where batches that were purged may be"),
+    "backup_root": params.optional(params.TEXT, "Where batches that were purged may be"),
     "skip_refused": params.flag("Leave alone what is refused, and roll back the others"),
     "checkpoint_conn_id": params.CONN_ID,
 }
@@ -75,8 +73,8 @@ def find_bookmarked(ti: Any, params: Any) -> list[dict[str, Any]]:
 def located(queries: Sequence[Any]) -> list[dict[str, Any]]:
     """The queries with their checkpoints. Where Airflow has a query file, what has no slash is a name in it."""
     said = [dict(query) if isinstance(query, dict) else {"checkpoint": query} for query in queries]
-    places = [item.get("checkpoint") for item in said] if configured_file() else []
-    names = [place for place in places if isinstance(place, str) and place and "/" not in place]
+    given = [item.get("checkpoint") for item in said] if configured_file() else []
+    names = [text for text in given if isinstance(text, str) and text and "/" not in text]
     known = dict(zip(names, locations_of(names), strict=True))
     return [{**item, "checkpoint": known.get(str(item.get("checkpoint")), item.get("checkpoint"))} for item in said]
 
@@ -125,7 +123,7 @@ def approvable(query: api.PlannedQuery) -> dict[str, Any]:
     return {"checkpoint": query.checkpoint, **known}
 
 
-def weighed_plans(ti: Any, params: Any) -> list[str]:
+def weigh(ti: Any = None, params: Any = None) -> list[str]:
     """The locations of the plans with steps, which ``plans`` has more of."""
     asked = ti.xcom_pull(task_ids="find", key="queries")
     if asked is None:
@@ -150,23 +148,28 @@ def weighed_plans(ti: Any, params: Any) -> list[str]:
     return [query.checkpoint for query in joint.to_do]
 
 
-def summed_up(ti: Any, task_id: str) -> dict[str, Any]:
+def summary(done: str, ti: Any = None) -> dict[str, Any]:
     """Which queries are back; fails when one is not that was approved."""
     approved = ti.xcom_pull(task_ids="weigh")
     if approved is None:
         raise AirflowFailException("Nothing was done: the task weigh says why.")
-    states = ti.get_task_states(dag_id=ti.dag_id, task_ids=["approve", task_id], run_ids=[ti.run_id])[ti.run_id]
-    if approved and states.get(task_id) == "skipped":
+    states = ti.get_task_states(dag_id=ti.dag_id, task_ids=["approve", done], run_ids=[ti.run_id])[ti.run_id]
+    if approved and states.get(done) == "skipped":
         raise AirflowSkipException(f"Nothing was done: the plans of {len(approved)} queries were rejected.")
     if approved and states.get("approve") != "success":
         raise AirflowFailException("Nothing was done: nobody has approved.")
     rows = ti.xcom_pull(task_ids="weigh", key="plans")
-    ended = api.outcomes(rows, of_each(ti, task_id, len(rows)), of_each(ti, task_id, len(rows), "error"))
+    ended = api.outcomes(rows, of_each(ti, done, len(rows)), of_each(ti, done, len(rows), "error"))
     back = [{"checkpoint": item.checkpoint, "plan_id": item.plan_id} for item in ended if not item.problem]
     if len(back) < len(ended):
-        raise AirflowFailException(api.trouble_text(ended, task_id))
+        raise AirflowFailException(api.trouble_text(ended, done))
     log.info("%s queries are back.", len(back))
     return {"back": back}
+
+
+def asks(to_do: list[str]) -> bool:
+    """Nobody is asked when every query is there already."""
+    return bool(to_do)
 
 
 def taken(task_id: str, key: str, name: str) -> str:
@@ -214,25 +217,12 @@ def _fleet_dag(
         **AGAIN,
     }
 
-    def find(params: Any = None) -> list[str]:
+    def find(ti: Any = None, params: Any = None) -> list[str]:
         """The locations of the queries, whose arguments ``queries`` has."""
-        ti = get_current_context()["ti"]
         with airflow_errors():
             queries = finds(ti, params)
         ti.xcom_push("queries", queries)
         return [query["checkpoint"] for query in queries]
-
-    def weigh(params: Any = None) -> list[str]:
-        """The locations of the plans with steps."""
-        return weighed_plans(get_current_context()["ti"], params)
-
-    def asks(to_do: list[str]) -> bool:
-        """Nobody is asked when every query is there already."""
-        return bool(to_do)
-
-    def summary() -> dict[str, Any]:
-        """Which queries are back; fails when one is not that was approved."""
-        return summed_up(get_current_context()["ti"], task_id)
 
     with dag_of(dag_id, params, **{"user_defined_macros": {"literal": ascii}, **dag}) as made:
         each = {name: taken("find", "queries", name) for name in ("checkpoint", *arguments)}
@@ -257,5 +247,5 @@ def _fleet_dag(
             query_is_stopped=True,
             **common,
         ).expand(doc=weighed)
-        plan >> weighed >> asked >> approve >> carried_out >> task(trigger_rule="all_done")(summary)()
+        plan >> weighed >> asked >> approve >> carried_out >> task(trigger_rule="all_done")(summary)(task_id)
     return made

@@ -9,7 +9,7 @@ from airflow.sdk import DAG, Param
 
 from airflow_provider_ckpt.dags import params
 from airflow_provider_ckpt.dags.approval import approve, carry_out, text_of
-from airflow_provider_ckpt.dags.steps import SUBMIT_PARAMS, submit, wait_beside
+from airflow_provider_ckpt.dags.steps import restart_of_params
 from airflow_provider_ckpt.dags.subject import OF_PARAMS, dag_of
 from airflow_provider_ckpt.operators.backup import CheckpointBackupOperator
 from airflow_provider_ckpt.operators.changes.repartition import CheckpointRepartitionOperator
@@ -51,7 +51,5 @@ def repartition_dag(dag_id: str = "checkpoint_repartition", **dag: Any) -> DAG:
             retries=3,
             retry_delay=timedelta(minutes=1),
         )
-        restart = submit(**SUBMIT_PARAMS)(task_id="restart")
-        waited = wait_beside(restart, subject, f"ti.xcom_pull(task_ids='{plan.task_id}')['batch_id']")
-        plan >> approving >> backup >> repartition >> [restart, waited]
+        plan >> approving >> backup >> repartition >> restart_of_params(plan)
     return made

@@ -7,9 +7,7 @@ from typing import Any
 from airflow.sdk import DAG, Param
 
 from airflow_provider_ckpt.dags import params
-from airflow_provider_ckpt.dags.approval import ask_and_carry_out, preview_of
-from airflow_provider_ckpt.dags.rollback import start_of_params
-from airflow_provider_ckpt.dags.subject import OF_PARAMS, dag_of
+from airflow_provider_ckpt.dags.rollback import change_dag
 from airflow_provider_ckpt.operators.changes.reset import CheckpointResetOffsetsOperator
 
 #: What of the params says which plan it is: the preview of the pages takes the same.
@@ -36,7 +34,6 @@ GOAL = {
     "trigger": params.TRIGGER,
     "state_will_see_rows_again": params.flag("State may count again what is read again"),
 }
-PARAMS: dict[str, Param] = {**params.QUERY, **GOAL, **params.EXPECTED_PLAN, **params.START}
 
 _ABOUT = """Plan `{{ plan['plan_id'] }}` moves `QUERY` to other offsets in {{ plan['actions'] }} steps. What it
 replaces and removes is kept for `ckpt undo`; every step is in the log of the task `plan`."""
@@ -44,14 +41,5 @@ replaces and removes is kept for `ckpt undo`; every step is in the log of the ta
 
 def reset_dag(dag_id: str = "checkpoint_reset", **dag: Any) -> DAG:
     """The DAG that moves the query of its params to other offsets; the pages of a checkpoint start it."""
-    with dag_of(dag_id, PARAMS, **dag) as made:
-        plan = CheckpointResetOffsetsOperator(
-            task_id="plan", plan_only=True, **params.arguments_of(*GOAL, "expected_plan"), **OF_PARAMS.arguments
-        )
-        asked = ask_and_carry_out(
-            *(CheckpointResetOffsetsOperator, "reset", OF_PARAMS, plan, "Move QUERY to other offsets"),
-            about=_ABOUT,
-            preview=preview_of("reset", GOAL),
-        )
-        start_of_params(asked.done, plan)
-    return made
+    question = "Move QUERY to other offsets"
+    return change_dag(dag_id, CheckpointResetOffsetsOperator, "reset", GOAL, question, _ABOUT, **dag)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from airflow.sdk import DAG, Param, TaskGroup, task
 
 from airflow_provider_ckpt.dags import params
 from airflow_provider_ckpt.dags.approval import ask_and_carry_out, preview_of
-from airflow_provider_ckpt.dags.steps import SUBMIT_PARAMS, submit, task_of_step, wait_beside
+from airflow_provider_ckpt.dags.steps import restart_of_params, task_of_step, wait_after
 from airflow_provider_ckpt.dags.subject import OF_PARAMS, QueryGroup, dag_of, subject_of
 from airflow_provider_ckpt.operators.changes.rollback import CheckpointRollbackOperator
 
@@ -26,8 +27,6 @@ GOAL = {
     "trim_sink_log": params.flag("Remove the dropped batches from a file sink's log, too"),
     "backup_root": params.optional(params.TEXT, "Where a batch that was purged may be"),
 }
-PARAMS: dict[str, Param] = {**params.QUERY, **GOAL, **params.EXPECTED_PLAN, **params.START}
-
 _QUESTION = "Roll back QUERY"
 _ABOUT = """Plan `{{ plan['plan_id'] }}` takes `QUERY` back to batch {{ plan['batch_id'] }} in
 {{ plan['actions'] }} steps. What it removes is kept for `ckpt undo`; every step is in the log of the task `plan`."""
@@ -69,7 +68,7 @@ def roll_back_query(
             *(CheckpointRollbackOperator, "rollback", subject, plan, _QUESTION, _ABOUT), asks=asks
         )
         started = task_of_step(start, "start", subject, "Start the query")
-        waited = wait_beside(started, subject, f"ti.xcom_pull(task_ids='{plan.task_id}')['batch_id']")
+        waited = wait_after(plan, started, subject)
         stopped >> plan
         asked.done >> [started, waited]
     group.last = waited
@@ -81,29 +80,31 @@ def rollback_dag(dag_id: str = "checkpoint_rollback", **dag: Any) -> DAG:
 
     Without the param ``application`` nothing is started: the person who has stopped the query starts it again.
     """
-    with dag_of(dag_id, PARAMS, **dag) as made:
-        plan = CheckpointRollbackOperator(
-            task_id="plan",
-            plan_only=True,
-            **params.arguments_of(*GOAL, "expected_plan"),
-            **OF_PARAMS.arguments,
-        )
-        asked = ask_and_carry_out(
-            *(CheckpointRollbackOperator, "rollback", OF_PARAMS, plan, _QUESTION, _ABOUT),
-            preview=preview_of("rollback", GOAL),
-        )
-        start_of_params(asked.done, plan)
+    return change_dag(dag_id, CheckpointRollbackOperator, "rollback", GOAL, _QUESTION, _ABOUT, **dag)
+
+
+def change_dag(
+    dag_id: str, operator: Any, kind: str, goal: Mapping[str, Param], question: str, about: str, **dag: Any
+) -> DAG:
+    """The DAG of a change of the query of its params: plan, ask, approve, the change, restart, wait.
+
+    Args:
+        dag_id: Its id.
+        operator: Of the change.
+        kind: The id of the task that carries the plan out, and the change as the page of the checkpoint names it.
+        goal: The params that say which plan it is.
+        question: What a person is asked, as :func:`ask_and_carry_out` takes it.
+        about: A paragraph of the change, too.
+        **dag: Arguments of the DAG.
+    """
+    with dag_of(dag_id, {**params.QUERY, **goal, **params.EXPECTED_PLAN, **params.START}, **dag) as made:
+        said = params.arguments_of(*goal, "expected_plan")
+        plan = operator(task_id="plan", plan_only=True, **said, **OF_PARAMS.arguments)
+        asked = ask_and_carry_out(operator, kind, OF_PARAMS, plan, question, about, preview=preview_of(kind, goal))
+        asked.done >> task.short_circuit(restarts)("{{ params.application }}") >> restart_of_params(plan)
     return made
 
 
-def start_of_params(done: Any, plan: Any) -> None:
-    """After a change: submit the application of the params and wait for its first commit, or skip both without one."""
-
-    @task.short_circuit
-    def restarts(application: str | None) -> bool:
-        """Nothing to submit: the person who has stopped the query starts it again."""
-        return bool(application)
-
-    restart = submit(**SUBMIT_PARAMS)(task_id="restart")
-    waited = wait_beside(restart, OF_PARAMS, f"ti.xcom_pull(task_ids='{plan.task_id}')['batch_id']")
-    done >> restarts("{{ params.application }}") >> [restart, waited]
+def restarts(application: str | None) -> bool:
+    """Nothing to submit: the person who has stopped the query starts it again."""
+    return bool(application)

@@ -24,7 +24,7 @@ from airflow.providers.standard.operators.hitl import ApprovalOperator
 from airflow.providers.standard.operators.python import PythonOperator
 from airflow.sdk.exceptions import AirflowRescheduleException
 
-from airflow_provider_ckpt.dags.subject import Subject
+from airflow_provider_ckpt.dags.subject import OF_PARAMS, Subject
 from airflow_provider_ckpt.sensors.checkpoint import CheckpointProgressSensor
 
 #: How long a person may take to the answer, and a query that was started to its first commit.
@@ -145,6 +145,17 @@ def wait_beside(start: Any, subject: Subject, after: str = "0", **task: Any) -> 
             **task,
         }
     )
+
+
+def wait_after(plan: Any, start: Any, subject: Subject) -> CheckpointProgressSensor:
+    """The wait for the first commit after a change, whose plan says with which batch it ends."""
+    return wait_beside(start, subject, f"ti.xcom_pull(task_ids='{plan.task_id}')['batch_id']")
+
+
+def restart_of_params(plan: Any) -> list[Any]:
+    """After a change: the task that submits the application of the params, and the wait beside it."""
+    restart = submit(**SUBMIT_PARAMS)(task_id="restart")
+    return [restart, wait_after(plan, restart, OF_PARAMS)]
 
 
 def state_of(task_id: str, ti: Any) -> str | None:

@@ -16,10 +16,11 @@ from airflow_provider_ckpt.query.pipeline_definitions import DefinedFlow, Define
 from airflow_provider_ckpt.query.pipeline_spec import NAMESPACE, PipelineSpec
 from airflow_provider_ckpt.query.query_file import ANY_FLOW, Pipeline, Query, QueryFile
 from airflow_provider_ckpt.query.query_parser import IN_CHECKPOINT
+from airflow_provider_ckpt.query.sink import FILE_FORMATS
 from airflow_provider_ckpt.query.trigger import AVAILABLE_NOW
 
 #: What keeps files with a log of them, as Spark calls it.
-FILE_FORMATS = frozenset({"parquet", "json", "csv", "orc", "text", "avro"})
+LOGGED_FORMATS = frozenset({*FILE_FORMATS, "avro"})
 
 _NOT_IN_URI = re.compile(r"[\x00-\x20\"#%<>?\[\\\]^`{|}\x7f]")
 
@@ -237,7 +238,7 @@ def _sink(target: DefinedTarget | None, file: QueryFile) -> DeploySpec | None:
     if target is None or not target.is_sink or target.format is None:
         return None
     path = target.options.get("path")
-    kind = "file" if target.format in FILE_FORMATS else target.format
+    kind = "file" if target.format in LOGGED_FORMATS else target.format
     text = kind if path is None else f"{kind}:{file.paths.opened(path)}"
     with suppress(ValueError, CheckpointError):
         return declare(DeploySpec(), {"sink": text})

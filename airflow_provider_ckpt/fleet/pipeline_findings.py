@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 from airflow_provider_ckpt.checks.findings import Finding, a_note, a_warning, an_error, worst_first
-from airflow_provider_ckpt.fleet.pipeline import FILE_FORMATS, PipelineFlow, SeenPipeline
+from airflow_provider_ckpt.fleet.pipeline import LOGGED_FORMATS, PipelineFlow, SeenPipeline
 from airflow_provider_ckpt.query.pipeline_spec import DEFAULT_FORMAT
 
 #: All tables, in place of the name of one that is refreshed in full.
@@ -61,7 +61,7 @@ def _two_flows(seen: SeenPipeline) -> Iterator[Finding]:
             writers[flow.target].append(flow)
     for parts, flows in writers.items():
         kept = seen.format_of(parts)
-        if len(flows) < 2 or (kept is not None and kept not in FILE_FORMATS):
+        if len(flows) < 2 or (kept is not None and kept not in LOGGED_FORMATS):
             continue
         both = f"the flows {', '.join(flow.key[1] for flow in flows)} write to {'.'.join(parts)}"
         hint = (
