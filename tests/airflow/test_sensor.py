@@ -212,6 +212,7 @@ def test_every_parameter_reaches_the_trigger(checkpoint, monkeypatch):
         "checkpoint_conn_id": "lake",
         "storage_options": None,
         "kafka_options": None,
+        "kafka_clusters": None,
         "query": None,
         "query_file": None,
         "poke_interval": 7.5,
