@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 
 import click
@@ -23,18 +23,15 @@ from airflow_provider_ckpt.cli.options import (
     with_kafka_config,
 )
 from airflow_provider_ckpt.cli.render import print_json, say
-from airflow_provider_ckpt.documents import FORMAT_VERSION
-from airflow_provider_ckpt.documents.graphs import EdgeFields, InitDocument, InitQueryFields, KnownFields
 from airflow_provider_ckpt.errors import CheckpointError, CheckpointNotFoundError, ObjectExistsError
 from airflow_provider_ckpt.fleet import DEPTH, THREADS
 from airflow_provider_ckpt.fleet.find import NoCheckpoints
 from airflow_provider_ckpt.fleet.pipeline import SeenPipeline
 from airflow_provider_ckpt.fleet.read_pipeline import see
-from airflow_provider_ckpt.graph.draft import draft, names_in
-from airflow_provider_ckpt.graph.draft_pipeline import beside, drafted, is_spec, with_tables
+from airflow_provider_ckpt.graph.draft import draft_file
+from airflow_provider_ckpt.graph.draft_pipeline import beside, is_spec
 from airflow_provider_ckpt.graph.graph import Graph, Known
 from airflow_provider_ckpt.graph.read_graph import read_graph
-from airflow_provider_ckpt.query.query_parser import parse_query_file
 from airflow_provider_ckpt.report.table import counted
 
 #: Where the file is printed and not written.
@@ -116,12 +113,8 @@ def init(
             location=" ".join(store.location for store in stores),
             hint="Give the directory that holds the checkpoints, or a greater --depth.",
         )
-    named = names_in(graph)
-    pipelines = drafted(seen, [named[node.stream.location] for node in graph.nodes if node.stream.location in named])
-    graph = with_tables(graph, pipelines)
-    text = draft(graph, pipelines)
     try:
-        parse_query_file(text, str(file or QUERY_FILE))
+        made = draft_file(graph, seen, str(file or QUERY_FILE))
     except ValueError as error:
         raise CheckpointError(
             f"the query file that this makes could not be read again, so it was not written: {error}",
@@ -131,16 +124,16 @@ def init(
     if file is not None:
         try:
             with file.open("x", encoding="utf-8") as written:
-                written.write(text)
+                written.write(made.text)
         except FileExistsError:
             raise _there_already(file) from None
         except OSError as error:
             raise click.BadParameter(f"{file}: {error.strerror}", param_hint="--out") from None
     if as_json:
-        print_json(_document(graph, names_in(graph, pipelines), text, file))
+        print_json(made.to_dict(None if file is None else str(file)))
     elif file is None:
-        click.echo(text, nl=False)
-    say(_summary(graph, file), err=True)
+        click.echo(made.text, nl=False)
+    say(_summary(made.graph, file), err=True)
 
 
 def _read_spec(place: str, storage_options: tuple[str, ...]) -> SeenPipeline:
@@ -177,47 +170,3 @@ def _summary(graph: Graph, file: Path | None) -> str:
 
 def _proven(found: Iterable[Known]) -> int:
     return sum(bool(known.text) for known in found)
-
-
-def _document(graph: Graph, names: Mapping[str, str], text: str, file: Path | None) -> InitDocument:
-    queries: list[InitQueryFields] = [
-        {
-            "name": names.get(node.stream.location),
-            "location": node.stream.location,
-            "query_id": node.stream.query_id,
-            "sources": None
-            if node.sources is None
-            else {source_id: _known(known) for source_id, known in node.sources.items()},
-            "sink": None if node.stream.error else _known(node.sink),
-            "spark_version": None if node.stream.error else _known(node.spark),
-            "error": node.stream.error or None,
-        }
-        for node in graph.nodes
-    ]
-    edges: list[EdgeFields] = [
-        {
-            "writer": names[edge.writer],
-            "reader": names[edge.reader],
-            "source_id": edge.source_id,
-            "place": edge.place.text,
-            "proven": [proof.text for proof in edge.proofs],
-        }
-        for edge in graph.edges
-    ]
-    return {
-        "format_version": FORMAT_VERSION,
-        "file": None if file is None else str(file),
-        "queries": queries,
-        "edges": edges,
-        "problems": list(graph.problems),
-        "text": text,
-    }
-
-
-def _known(known: Known) -> KnownFields:
-    return {
-        "text": known.text or None,
-        "proven": [proof.text for proof in known.proofs],
-        "say": known.say or None,
-        "perhaps": known.perhaps or None,
-    }

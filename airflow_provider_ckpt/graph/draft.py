@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
-from airflow_provider_ckpt.graph.draft_pipeline import DraftedPipeline
+from airflow_provider_ckpt.documents import FORMAT_VERSION
+from airflow_provider_ckpt.documents.graphs import InitDocument
+from airflow_provider_ckpt.fleet.pipeline import SeenPipeline
+from airflow_provider_ckpt.graph.draft_pipeline import DraftedPipeline, drafted, with_tables
 from airflow_provider_ckpt.graph.graph import Graph, Known, Node
 from airflow_provider_ckpt.graph.names import names_of
 from airflow_provider_ckpt.graph.proven_types import Proof
@@ -25,6 +29,47 @@ _ESCAPES = {'"': '\\"', "\\": "\\\\"}
 _WORDS_OF_YAML = ("null", "true", "false", "yes", "no", "on", "off", "y", "n")
 #: More proofs than a person reads.
 _MOST_PROOFS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class DraftedFile:
+    """A query file that is drafted.
+
+    Args:
+        graph: What was found.
+        names: The names of the queries, by checkpoint location.
+        text: The file.
+    """
+
+    graph: Graph
+    names: Mapping[str, str]
+    text: str
+
+    def to_dict(self, file: str | None) -> InitDocument:
+        """As the keys of a JSON document; ``file`` is where it was written, None when it was printed."""
+        return {
+            "format_version": FORMAT_VERSION,
+            "file": file,
+            "queries": [node.to_dict(self.names.get(node.stream.location)) for node in self.graph.nodes],
+            "edges": [edge.to_dict(self.names) for edge in self.graph.edges],
+            "problems": list(self.graph.problems),
+            "text": self.text,
+        }
+
+
+def draft_file(graph: Graph, seen: Iterable[SeenPipeline], place: str) -> DraftedFile:
+    """The query file of what was found. Raises ValueError when it could not be read again.
+
+    Args:
+        graph: What was found.
+        seen: The pipelines whose flows are among it.
+        place: What an error calls the file.
+    """
+    pipelines = drafted(seen, names_in(graph).values())
+    graph = with_tables(graph, pipelines)
+    text = draft(graph, pipelines)
+    parse_query_file(text, place)
+    return DraftedFile(graph, names_in(graph, pipelines), text)
 
 
 def names_in(graph: Graph, pipelines: Sequence[DraftedPipeline] = ()) -> dict[str, str]:

@@ -15,6 +15,7 @@ from airflow_provider_ckpt.codec.offsets.iceberg import of_value as iceberg_offs
 from airflow_provider_ckpt.codec.offsets.kafka import Partition, offsets_of
 from airflow_provider_ckpt.codec.source_kinds import KINDS
 from airflow_provider_ckpt.codec.source_offset import SourceOffset
+from airflow_provider_ckpt.documents.graphs import EdgeFields, InitQueryFields, KnownFields
 from airflow_provider_ckpt.errors import MalformedEntryError
 from airflow_provider_ckpt.graph.place import Place, Written
 from airflow_provider_ckpt.graph.proven_types import Proof
@@ -50,6 +51,15 @@ class Known:
     perhaps_sinks: str = ""
     place: Place | None = None
 
+    def to_dict(self) -> KnownFields:
+        """As the keys of a JSON document."""
+        return {
+            "text": self.text or None,
+            "proven": [proof.text for proof in self.proofs],
+            "say": self.say or None,
+            "perhaps": self.perhaps or None,
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class Node:
@@ -66,6 +76,19 @@ class Node:
     sources: Mapping[str, Known] | None
     sink: Known
     spark: Known
+
+    def to_dict(self, name: str | None) -> InitQueryFields:
+        """As the keys of a JSON document; ``name`` is None for a checkpoint that could not be read."""
+        error, sources = self.stream.error or None, self.sources
+        return {
+            "name": name,
+            "location": self.stream.location,
+            "query_id": self.stream.query_id,
+            "sources": None if sources is None else {at: known.to_dict() for at, known in sources.items()},
+            "sink": None if error else self.sink.to_dict(),
+            "spark_version": None if error else self.spark.to_dict(),
+            "error": error,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +108,16 @@ class Edge:
     source_id: str
     place: Place
     proofs: tuple[Proof, ...]
+
+    def to_dict(self, names: Mapping[str, str]) -> EdgeFields:
+        """As the keys of a JSON document, with the queries by their names."""
+        return {
+            "writer": names[self.writer],
+            "reader": names[self.reader],
+            "source_id": self.source_id,
+            "place": self.place.text,
+            "proven": [proof.text for proof in self.proofs],
+        }
 
 
 @dataclass(frozen=True, slots=True)
