@@ -300,10 +300,11 @@ class _Parser:
     def _says(self, path: Path) -> bool:
         """True if the file itself has a key."""
         at = self._document.value
-        for key in path:
-            if not isinstance(at, dict) or key not in at:
-                return False
-            at = at[key]
+        try:
+            for key in path:
+                at = at[key]
+        except (KeyError, IndexError, TypeError):
+            return False
         return True
 
     # --- forms -----------------------------------------------------------------------------------------------------

@@ -6,9 +6,11 @@ from collections.abc import Iterator, Mapping
 
 from airflow_provider_ckpt.query.paths import Paths
 from airflow_provider_ckpt.query.query_file import ANY_FLOW, Pipeline, Query
+from airflow_provider_ckpt.query.sink import Sink
 from airflow_provider_ckpt.query.yaml_text import Path
 
 _ADVICE = "put {query} into it, which means the name"
+_ONE_WRITER = "a file sink is of one query: it goes by batch ids alone, and skips those that it has of another"
 
 
 def shared_places(
@@ -23,7 +25,7 @@ def shared_places(
         pipelines: The pipelines by name.
         paths: Locations that the cluster spells otherwise.
     """
-    checkpoints, roots = dict[str, str](), dict[str, str]()
+    checkpoints, roots, outputs = dict[str, str](), dict[str, str](), dict[str, str]()
     for name, query in queries.items():
         other = checkpoints.setdefault(paths.place(query.checkpoint), name)
         if other != name:
@@ -36,6 +38,10 @@ def shared_places(
         other = name if query.backups is None else roots.setdefault(paths.place(query.backups), name)
         if other != name:
             yield (*path, "backups"), f"{other} has the same, and {_why(name)}; {_ADVICE}"
+        for key, sink in _file_sinks(query):
+            other = outputs.setdefault(paths.place(sink.location), name)
+            if other != name:
+                yield (*path, *key), f"{other} has the same sink, and {_ONE_WRITER}"
 
 
 def _declared(
@@ -47,6 +53,11 @@ def _declared(
         for flow, query in pipeline.flows.items():
             if ANY_FLOW not in (query.backups or ""):
                 yield ("pipelines", name, "flows", flow), f"{name}.{flow}", query
+
+
+def _file_sinks(query: Query) -> Iterator[tuple[Path, Sink]]:
+    declared = [(("sink",), query.deploy.sink), *((("sinks", at), sink) for at, sink in enumerate(query.sinks))]
+    yield from ((key, sink) for key, sink in declared if sink is not None and sink.kind == "file")
 
 
 def _why(name: str) -> str:

@@ -102,6 +102,11 @@ BROKEN = {
         "format_version: 1\nqueries:\n  a: {checkpoint: l/c}\n  b: {checkpoint: ./l/../l//c}",
         "line 4, queries.b.checkpoint: the query a has the same checkpoint",
     ),
+    "one output directory": (
+        "format_version: 1\nqueries:\n  a: {checkpoint: a, sink: 'file:s3://l/o'}\n  b:\n    checkpoint: b\n"
+        "    sinks: [noop, 'parquet:s3a://l/o/']",
+        "line 6, queries.b.sinks.1: a has the same sink, and a file sink is of one query",
+    ),
     "one root of backups": (
         "format_version: 1\nqueries:\n  a: {checkpoint: a, backups: s3://l/b}\n  b: {checkpoint: b, backups: s3a://l/b/}",
         "line 4, queries.b.backups: a has the same, and ckpt prune of b would delete backups of the other as well; put {q",

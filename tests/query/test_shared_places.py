@@ -6,9 +6,11 @@ from itertools import permutations
 
 import pytest
 
+from airflow_provider_ckpt.query.deploy import DeploySpec
 from airflow_provider_ckpt.query.query_file import Query, QueryFile
 from airflow_provider_ckpt.query.query_parser import parse_query_file
 from airflow_provider_ckpt.query.shared_places import shared_places
+from airflow_provider_ckpt.query.sink import parse_sink
 
 #: Ways to write one place.
 ONE_PLACE = (
@@ -47,3 +49,28 @@ def test_one_root_of_backups_is_of_one_query():
 def test_one_root_of_records_may_be_of_several_queries():
     """Each checkpoint has a directory of its own there."""
     assert problems(a=Query("a", "/a", undo="/u", backups="/k/a"), b=Query("b", "/b", undo="/u", backups="/k/b")) == []
+
+
+def writing(name: str, sink: str) -> Query:
+    return Query(name, f"/ck/{name}", DeploySpec(sink=parse_sink(sink)))
+
+
+@pytest.mark.parametrize(("one", "other"), permutations(ONE_PLACE, 2))
+def test_one_output_directory_is_of_one_query(one, other):
+    """A rollback of the one would take away the log of the other."""
+    ((*path, problem),) = problems(a=writing("a", f"file:{one}"), b=writing("b", f"parquet:{other}"))
+    assert path == ["queries", "b", "sink"]
+    assert problem == (
+        "a has the same sink, and a file sink is of one query: it goes by batch ids alone, and skips those that it has "
+        "of another"
+    )
+
+
+@pytest.mark.parametrize("sink", ["kafka", "noop", "delta:/lake/orders"])
+def test_what_knows_its_queries_or_forgets_them_may_be_of_several(sink):
+    assert problems(a=writing("a", sink), b=writing("b", sink)) == []
+
+
+def test_a_query_may_say_its_output_directory_twice():
+    sink = parse_sink("file:/out")
+    assert problems(a=Query("a", "/a", DeploySpec(sink=sink), sinks=(sink,))) == []
