@@ -27,8 +27,8 @@ IN_BUCKET = tuple(change for change in CHANGES if change != "repartition")
 #: All were put there at one moment, so it is decided which files a batch has written.
 DECIDED = {"repair": ["--adopt", "10", "--accept-sink", "unknown"]}
 
-#: As ``GIVEN``, and the content.
-Held = tuple[str, str | None, tuple[tuple[str, str], ...], tuple[tuple[str, str], ...], bytes]
+#: As ``GIVEN``, and a checksum of the content.
+Held = tuple[str, str | None, tuple[tuple[str, str], ...], tuple[tuple[str, str], ...], str]
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class Bucket:
             told.get("ContentEncoding"),
             tuple(told["Metadata"].items()),
             tuple((tag["Key"], tag["Value"]) for tag in tags),
-            self.fs.cat_file(f"{self.name}/{key}"),
+            told["ETag"],  # of the content, where an object is written by one request, as these are
         )
 
 
