@@ -87,7 +87,8 @@ class Lab:
         settle(checkpoint)
 
     def rows(self) -> list[tuple[str, int]]:
-        lines = self.out.read_text().splitlines() if self.out.exists() else []
+        text = self.out.read_text() if self.out.exists() else ""
+        lines = text[: text.rfind("\n") + 1].splitlines()  # the last one may be half written
         return [(key, int(count)) for key, count in (line.split() for line in lines)]
 
     def result(self) -> dict[str, int]:
