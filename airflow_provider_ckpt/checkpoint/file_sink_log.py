@@ -11,6 +11,21 @@ from airflow_provider_ckpt.errors import CheckpointFormatError
 from airflow_provider_ckpt.storage.stored_object import StoredObject
 from airflow_provider_ckpt.untrusted.spans import Span, missing_spans
 
+#: So far may the clocks of a driver and of the storage be apart, milliseconds.
+CLOCKS_MS = 2_000
+
+
+def while_it_ran(at_ms: int, planned_ms: int | None, committed_ms: int | None) -> bool:
+    """True if an entry of a sink may be that of a batch: it was written between the plan and the commit of the batch.
+
+    Args:
+        at_ms: When the entry was written, epoch milliseconds by the clock of the storage.
+        planned_ms: When the batch began, by the clock of the driver; None when not known.
+        committed_ms: When it was committed, by the clock of the storage; None when not known.
+    """
+    is_early = planned_ms is not None and at_ms < planned_ms - CLOCKS_MS
+    return not is_early and (committed_ms is None or at_ms <= committed_ms + CLOCKS_MS)
+
 
 @dataclass(frozen=True, slots=True)
 class SinkLog:
@@ -41,6 +56,11 @@ class SinkLog:
         """Names by entry."""
         places = {name: layout.parse(name) for name in self.objects}
         return {place: name for name, place in places.items() if isinstance(place, layout.SinkLogEntry)}
+
+    @property
+    def entries_ms(self) -> dict[int, int | None]:
+        """When the entry of each batch was written, epoch milliseconds; None when not known."""
+        return {entry.batch_id: self.objects[name].modified_ms for entry, name in self.entries.items()}
 
     @property
     def live(self) -> dict[layout.SinkLogEntry, str]:

@@ -325,6 +325,21 @@ class CheckpointView:
         return entry.modified_ms if entry else None
 
     @property
+    def planned_ms(self) -> dict[int, int]:
+        """When the batches began whose offset entries were read, epoch milliseconds by the clock of the driver."""
+        return {
+            batch: entry.metadata.batch_timestamp_ms
+            for batch in self.planned
+            if isinstance(entry := self.entries.get(layout.offset_entry(batch)), OffsetSeq) and entry.metadata
+        }
+
+    @property
+    def committed_ms(self) -> dict[int, int]:
+        """When batches were committed, epoch milliseconds by the clock of the storage, as far as it tells."""
+        times = {batch: self.objects[layout.commit_entry(batch)].modified_ms for batch in self.committed}
+        return {batch: at_ms for batch, at_ms in times.items() if at_ms is not None}
+
+    @property
     def links(self) -> tuple[str, ...]:
         """Names of symbolic links, as far as they were listed; Spark makes none."""
         return tuple(sorted(name for name, stored in self._odd.items() if stored.is_link))

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from airflow_provider_ckpt.checkpoint.file_sink_log import while_it_ran
 from airflow_provider_ckpt.codec.offsets.delta import of_value as delta_offset
 from airflow_provider_ckpt.codec.offsets.iceberg import of_value as iceberg_offset
 from airflow_provider_ckpt.codec.offsets.kafka import Partition, offsets_of
@@ -27,8 +28,6 @@ _WILD = frozenset("*?[{")
 _PATTERN = "a pattern, if it reads by one"
 #: So many batches have to fit the log of a file sink, before a person is asked whether it is the query's.
 _LEAST_FITTING = 2
-#: So far may the clocks of a driver and of the storage be apart, milliseconds.
-_CLOCKS_MS = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,9 +343,7 @@ def _fits(stream: Stream, entries_ms: Mapping[int, int | None]) -> bool:
         return False
     for batch in asked:
         at_ms = entries_ms.get(batch)
-        if at_ms is None:
-            return False
-        if not stream.planned_ms[batch] - _CLOCKS_MS <= at_ms <= stream.committed_ms[batch] + _CLOCKS_MS:
+        if at_ms is None or not while_it_ran(at_ms, stream.planned_ms[batch], stream.committed_ms[batch]):
             return False
     return True
 

@@ -46,9 +46,7 @@ def read_place(kind: str, store: Store, query_ids: Collection[str], paths: Paths
 
 
 def _output(store: Store) -> Place:
-    log = read_file_sink(store)
-    entries = {entry.batch_id: log.objects[name].modified_ms for entry, name in log.entries.items()}
-    return Place("file", store.location, entries_ms=entries)
+    return Place("file", store.location, entries_ms=read_file_sink(store).entries_ms)
 
 
 # --- Delta -----------------------------------------------------------------------------------------------------------

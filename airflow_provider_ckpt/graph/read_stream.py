@@ -44,8 +44,8 @@ def read_stream(store: Store, listing: DirectoryListing | None, paths: Paths) ->
             view.query_id,
             view.latest_committed,
             None if newest is None else _sources(store, view, newest, paths),
-            _planned_ms(view),
-            _committed_ms(view),
+            view.planned_ms,
+            view.committed_ms,
             *_confs(view, newest),
         )
     except CheckpointError as error:
@@ -122,20 +122,6 @@ def _passed_over(store: Store, taken: Taken, planned_ms: int | None) -> int | No
             same += taken_ms is not None
             count += taken_ms is None and stored.modified_ms < planned_ms and name[0] not in "._"
     return count if same else None
-
-
-def _planned_ms(view: CheckpointView) -> dict[int, int]:
-    entries = {batch: view.readable_offset_seq(batch) for batch in view.planned}
-    return {
-        batch: entry.metadata.batch_timestamp_ms
-        for batch, entry in entries.items()
-        if entry is not None and entry.metadata is not None
-    }
-
-
-def _committed_ms(view: CheckpointView) -> dict[int, int]:
-    times = {batch: view.objects[layout.commit_entry(batch)].modified_ms for batch in view.committed}
-    return {batch: at_ms for batch, at_ms in times.items() if at_ms is not None}
 
 
 def _confs(view: CheckpointView, newest: OffsetSeq | None) -> tuple[tuple[tuple[int, int], ...], Proof | None]:
