@@ -33,7 +33,7 @@ IN_CHECKPOINT = "it is in the checkpoint itself; give a place outside of it"
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 _SERVERS = re.compile(r"(?:[^\s/@:,\[\]]+|\[[0-9a-fA-F:.]+\]):(\d{1,5})")
 _CONF = re.compile(r"[^\s=:-][^\s=]*")
-_MATERIAL = re.compile(r"(?i)passw|pwd|secret")
+_MATERIAL = re.compile(r"(?i)passw|pwd|secret|(?<!by)(?<!com)pass\Z")
 #: What replaces a variable, a template or a home directory elsewhere, and nothing replaces here.
 _REPLACED = re.compile(r"\$\{|\$[A-Za-z_]|\{\{|\{%|%[A-Z_]+%|<%|\A~")
 _QUOTES = "“”„‘’«»"
@@ -74,11 +74,11 @@ class _Parser:
 
     def file(self) -> QueryFile:
         """The whole file."""
+        self._refuse_secrets((), self._document.value)  # before any error repeats one
         top = self._mapping((), self._document.value, FILE_KEYS)
         version = top.get("format_version")
         if type(version) is not int or version != FORMAT_VERSION:
             raise self._error(("format_version",), f"it is {version!r:.40}, and this ckpt reads {FORMAT_VERSION}")
-        self._refuse_secrets((), top)
         self._paths = self._mapped(("paths",), top.get("paths"))
         self._clusters = self._each(("kafka",), top.get("kafka"), self._cluster)
         storage = self._mapping(("storage",), top.get("storage"), ("options", "conn_id"))

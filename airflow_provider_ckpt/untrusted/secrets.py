@@ -27,7 +27,9 @@ _OPTION = re.compile(r"(?i)(\A|_)(key|secret|token|password|passwd|pwd|sas|crede
 #: Settings of Kafka clients whose values are secret: passwords, keys and tokens themselves, not where they are.
 _SETTING = re.compile(r"(?i)password|secret|jaas|oauthbearer\.config|\.pem\Z")
 #: Names of confs and settings that hold a secret itself, and ends of names that say where one is or how it is used.
-_SECRET_CONF = re.compile(r"(?i)secret|passw|pwd|token|jaas|credential|(account|access|api|private)[._-]?key|\bsas\b")
+_SECRET_CONF = re.compile(
+    r"(?i)secret|passw|pwd|token|jaas|credential|(account|access|api|private)[._-]?key|\bsas\b|(?<!by)(?<!com)pass\Z"
+)
 _ABOUT_SECRET = re.compile(
     r"(?i)[._-](provider|class|type|mechanism|location|path|file|endpoint|conn_id|name|enabled?)\Z"
 )
@@ -35,6 +37,11 @@ _ABOUT_SECRET = re.compile(
 _SECRET_VALUE = re.compile(
     r"\b(AKIA|ASIA)[0-9A-Z]{16}\b|-----BEGIN [A-Z ]*PRIVATE KEY|\b(gh[pousr]_[0-9A-Za-z]{30}|github_pat_|xox[abprs]-"
     r"|dapi[0-9a-f]{32}\b|eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.)|(?i:\b(shared|account)_?(access)?_?key=|;\s*(token|password)=|\bbearer\s+\S{8})"
+)
+#: A secret that a value sets among others, such as ``-Djavax.net.ssl.trustStorePassword=``.
+_ASSIGNED = re.compile(
+    r"(?i)(?:passw(?:or)?d|passphrase|pwd|secret|token|credentials?|(?<!by)(?<!com)pass|(?:secret|access|api|private)[._-]?key)"
+    r"['\"]?\s*=\s*['\"]?[^\s'\"]"
 )
 #: A key of an option that is an object in JSON.
 _JSON_KEY = re.compile(r'"([^"]+)"\s*:')
@@ -75,7 +82,7 @@ def may_be_secret(key: str, value: str) -> bool:
     if not value or ("{{" in value and "}}" in value):
         return False
     is_named = bool(_SECRET_CONF.search(key) or _is_secret(key)) and not _ABOUT_SECRET.search(key)
-    return is_named or bool(_SECRET_VALUE.search(value)) or scrub(value) != value
+    return is_named or bool(_SECRET_VALUE.search(value) or _ASSIGNED.search(value)) or scrub(value) != value
 
 
 def secrets_of(location: str, options: Mapping[str, Any]) -> tuple[str, ...]:

@@ -81,6 +81,13 @@ SECRETS = {
     "queries.a.confs.spark.hadoop.fs.s3a.secret.key": query("confs: {spark.hadoop.fs.s3a.secret.key: hunter2}"),
     "queries.a.sink": query("sink: delta:s3://user:hunter2@lake/t"),
     "queries.a.confs.spark.x": query("confs: {spark.x: AKIAABCDEFGHIJKLMNOP}"),
+    "queries.a.confs.spark.my.pass": query("confs: {spark.my.pass: hunter2}"),
+    "queries.a.confs.spark.my.keypass": query("confs: {spark.my.keypass: 12345}"),
+    "queries.a.confs.spark.driver.extraJavaOptions": query(
+        'confs: {spark.driver.extraJavaOptions: "-Djavax.net.ssl.trustStorePassword=hunter2"}'
+    ),
+    "queries.a.trigger": query("trigger: 'token=hunter2'"),
+    "queries.a.sources.0": query("sources: ['secret=hunter2']"),
     "queries.a.confs.fs.azure.account.key.acc": query("confs: {fs.azure.account.key.acc: abcdef}"),
 }
 
@@ -98,11 +105,21 @@ def test_a_secret_is_refused_and_not_repeated(key):
     [
         "spark.hadoop.fs.s3a.aws.credentials.provider: com.amazonaws.auth.InstanceProfileCredentialsProvider",
         "spark.kafka.clusters.a.sasl.token.mechanism: SCRAM-SHA-512",
+        "spark.my.bypass: 'yes'",
+        "spark.redaction.regex: '(?i)secret|password|token'",
+        "spark.driver.extraJavaOptions: -Dtoken.file=/etc/token -Xmx2g",
         'spark.x.password: "{{ conn.lake.password }}"',
     ],
 )
 def test_where_a_secret_is_and_how_it_is_used_is_none(said):
     assert parse_query_file(query(f"confs: {{{said}}}")).queries["a"].deploy.confs
+
+
+@pytest.mark.parametrize("text", ["token=hunter2: 1", "format_version: 1\nqueries: {a: {password=hunter2: 1}}"])
+def test_a_key_that_is_a_secret_is_not_repeated(text):
+    with pytest.raises(ValueError, match="a key in it may be a secret") as raised:
+        parse_query_file(text)
+    assert "hunter2" not in str(raised.value)
 
 
 @pytest.mark.parametrize("name", ["no", "on", "off"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
@@ -48,8 +49,7 @@ def require_same_declared(plan: Plan, file: QueryFile, query: Query) -> None:
     now = _declarations(query)
     before = _before(plan, now)
     changed = [
-        f"{key} was {_shown(before.get(key))}, and {file.origin(query, _LINE_OF.get(key, key)) or file.place} says "
-        f"{_shown(now.get(key))}"
+        _difference(key, before.get(key), now.get(key), file.origin(query, _LINE_OF.get(key, key)) or file.place)
         for key in sorted(before.keys() | now.keys())
         if before.get(key, "") is not None and before.get(key, "") != now.get(key, "")
     ]
@@ -63,6 +63,19 @@ def require_same_declared(plan: Plan, file: QueryFile, query: Query) -> None:
 
 #: Keys under which the file says what is recorded under another one.
 _LINE_OF = {"kafka": "sources"}
+#: A conf of a plan: its name, and a digest of its value.
+_CONF = re.compile(r"(\S+)=([0-9a-f]{16})(?:, |\Z)")
+
+
+def _difference(key: str, before: str | None, now: str | None, place: str) -> str:
+    """A declaration that has changed; of confs their names alone, because any value may hold a secret."""
+    if key != "confs":
+        return f"{key} was {_shown(before)}, and {place} says {_shown(now)}"
+    was, says = (set(_CONF.findall(text or "")) for text in (before, now))
+    names = sorted({name for name, _ in was ^ says})
+    if not names:
+        return f"{place} {'says that no conf is set' if now else 'no longer says that no conf is set'}"
+    return f"{place} says another value, or none, of {', '.join(f'confs.{name}' for name in names)}"
 
 
 def _shown(value: str | None) -> str:
@@ -98,7 +111,7 @@ def _declarations(query: Query) -> dict[str, str]:
         "sink_name": _one(deploy.sink_name),
         "trigger": _one(deploy.trigger),
         "spark_version": [version_text(deploy.declared_version)] if deploy.declared_version else (),
-        "confs": _pairs(deploy.confs) or (["none"] if deploy.sets_no_conf else ()),
+        "confs": _digests(deploy.confs) or (["none"] if deploy.sets_no_conf else ()),
         "confs_file": _one(query.confs_file),
         "operators": () if deploy.operators is None else deploy.operators or ["none"],
         "async_progress": () if deploy.async_progress is None else [conf_text(deploy.async_progress)],
@@ -106,7 +119,9 @@ def _declarations(query: Query) -> dict[str, str]:
         "backups": _one(query.backups),
         "undo": _one(query.undo),
     }
-    return {key: _short(", ".join(texts)) for key, texts in said.items() if texts}
+    return {
+        key: ", ".join(texts) if key == "confs" else _short(", ".join(texts)) for key, texts in said.items() if texts
+    }
 
 
 def _one(text: str | None) -> list[str]:
@@ -117,5 +132,14 @@ def _pairs(values: Mapping[str, str]) -> list[str]:
     return sorted(f"{key}={value}" for key, value in values.items())
 
 
+def _digests(values: Mapping[str, str]) -> list[str]:
+    """Each value as a digest, which tells whether it has changed and not what it is."""
+    return sorted(f"{key}={_digest(value)}" for key, value in values.items())
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
 def _short(text: str) -> str:
-    return text if len(text) <= LONGEST else f"{text[:60]}… (sha256 {hashlib.sha256(text.encode()).hexdigest()[:16]})"
+    return text if len(text) <= LONGEST else f"{text[:60]}… (sha256 {_digest(text)})"

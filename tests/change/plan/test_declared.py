@@ -25,8 +25,8 @@ CHANGES = {
     "sink_name: ''": 'sink_name was nothing, and ckpt.yaml line 3 says ""',
     "trigger: once": "trigger was nothing, and ckpt.yaml line 3 says once",
     "spark_version: '4.2'": "says 4.2",
-    "confs: {a: 1}": "says a=1",
-    "confs: {}": "says none",
+    "confs: {a: 1}": "ckpt.yaml line 3 says another value, or none, of confs.a",
+    "confs: {}": "ckpt.yaml line 3 says that no conf is set",
     "confs_file: /f": "says /f",
     "operators: []": "says none",
     "async_progress: true": "says true",
@@ -54,8 +54,20 @@ def test_any_declaration_that_changes_makes_it_stale(text):
     with pytest.raises(StalePlanError) as raised:
         require_same_declared(with_declared(PLAN, bare[1]), *added)
     assert CHANGES[text] in raised.value.message
-    with pytest.raises(StalePlanError, match=r"and ckpt\.yaml says nothing"):
+    with pytest.raises(
+        StalePlanError, match=r"ckpt\.yaml says nothing|says another value, or none, of confs\.a|no longer says"
+    ):
         require_same_declared(with_declared(PLAN, added[1]), *bare)
+
+
+def test_of_a_conf_a_plan_holds_a_digest_and_an_error_its_name():
+    before = with_declared(PLAN, of("confs: {a: opaque, b: same}")[1])
+    assert "opaque" not in before.declared
+    with pytest.raises(StalePlanError) as raised:
+        require_same_declared(before, *of("confs: {a: other, b: same}"))
+    assert "confs.a" in raised.value.message
+    assert "confs.b" not in raised.value.message
+    assert not {"opaque", "other,"} & {*raised.value.message.split()}
 
 
 def test_a_setting_of_a_cluster_counts_and_what_is_about_no_change_does_not():
