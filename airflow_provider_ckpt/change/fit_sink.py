@@ -86,7 +86,7 @@ def require_fit(
         store: The store of its directory; None when it has none.
         marker: Its memory of the query.
     """
-    known = _require_remembered(checkpoint, view.query_id, sink, store)
+    known = require_remembered(checkpoint, view.query_id, sink, store)
     if store is None:
         return known
     now = QueryBatches(last_written(checkpoint, view), view.latest_planned)
@@ -103,7 +103,7 @@ def require_fit_of_backup(
     target: Store, query_id: str, batch_id: int, sink: Sink, store: Store | None, marker: SinkMarker
 ) -> None:
     """Raise PlanError for a sink that is not that of the query whose backup is restored under its own id."""
-    _require_remembered(target, query_id, sink, store)
+    require_remembered(target, query_id, sink, store)
     if store is None:
         return
     _refuse(misfit_of_backup(marker, batch_id), target, sink, store)
@@ -118,7 +118,7 @@ def _refuse(found: Misfit | None, checkpoint: Store, sink: Sink, store: Store) -
         )
 
 
-def _require_remembered(checkpoint: Store, query_id: str | None, sink: Sink, store: Store | None) -> bool:
+def require_remembered(checkpoint: Store, query_id: str | None, sink: Sink, store: Store | None) -> bool:
     """True if a sink is remembered. Raises PlanError when others are, wherever this one is; none at all is no other."""
     memory = memory_of(checkpoint, query_id) if sink.kind else None
     if memory is None:

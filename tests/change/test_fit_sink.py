@@ -105,6 +105,10 @@ def test_an_undo_puts_the_log_back_where_it_was_trimmed(revenue, ckpt):
     assert ckpt(*back(revenue, revenue / "output", *DO_IT))[0] == 0
     other = revenue / "elsewhere"
     shutil.copytree(revenue / "output", other, copy_function=os.link)
+    before = everything(revenue)
+    code, said = ckpt("undo", revenue / "checkpoint", "--sink", f"file:{other}", *DO_IT)
+    assert code == 4 and everything(revenue) == before
+    assert f"the sink file:{other} is not the sink that was declared before" in said["error"]["message"]
     (revenue / "_ckpt_undo" / "checkpoint" / MEMORY).unlink()
     before = everything(revenue)
     code, said = ckpt("undo", revenue / "checkpoint", "--sink", f"file:{other}", *DO_IT)
@@ -119,6 +123,15 @@ def test_an_undo_looks_at_the_sink_that_it_is_given(revenue):
     apply(rollback, Stores(checkpoint), query_is_stopped=True, quiet_s=0, accept_sink="unknown")
     undo = make_undo(Stores(checkpoint, output))
     assert [(item.sink, item.effect) for item in undo.effects] == [(f"file:{output.location}", "exact")]
+
+
+def test_an_undo_does_not_say_of_another_sink_that_its_log_was_changed(revenue, ckpt):
+    """The log of the sink that the rollback trimmed is as it was left."""
+    assert ckpt(*back(revenue, revenue / "output", *DO_IT))[0] == 0
+    output = other_output(revenue, range(5))
+    code, said = ckpt("undo", revenue / "checkpoint", "--sink", f"file:{output}", "--json")
+    assert code == 4 and f"the sink file:{output} is not the sink that was declared before" in said["error"]["message"]
+    assert ckpt("undo", revenue / "checkpoint", *DO_IT)[0] == 0
 
 
 @pytest.mark.parametrize("batches", [range(3), range(7), range(0)], ids=["behind", "ahead", "none"])

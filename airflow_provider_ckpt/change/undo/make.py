@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar, Self
 
 from airflow_provider_ckpt.change import stage
 from airflow_provider_ckpt.change.find_unfinished import still_unfinished_warnings
-from airflow_provider_ckpt.change.fit_sink import require_fit
+from airflow_provider_ckpt.change.fit_sink import require_fit, require_remembered
 from airflow_provider_ckpt.change.judge_start import judge_start
 from airflow_provider_ckpt.change.make_plan import Planner, Seen, find_begun, make_anew
 from airflow_provider_ckpt.change.option import Downstream, Opt, TriggerOf, not_known_yet
@@ -163,6 +163,7 @@ class UndoRequest(Planner):
     def decide(self, seen: Seen) -> Plan:
         """What a query has written since goes, and what the change has removed comes back."""
         record = self._record
+        _require_own_log(record.plan, seen)
         undo = _read_undo(record.plan, seen)
         operators = operator_names(seen.checkpoint, seen.view, record.plan.last_kept)
         trigger = trigger_of(self.trigger, operators)
@@ -206,6 +207,20 @@ def _goes_further(before: journal.Record, record: journal.Record) -> str:
     )
 
 
+def _require_own_log(done: Plan, seen: Seen) -> None:
+    """Raise PlanError for a sink other than the one whose log the change has trimmed, before its log is read."""
+    stores, sink = seen.stores, seen.stores.declared(seen.said.sink)
+    store = stores.sink if sink.directory else None
+    if not done.sink or store is None or place_of(store) == place_of(store.at(done.sink)):
+        return
+    require_remembered(stores.checkpoint, done.query_id, sink, store)
+    raise PlanError(
+        f"the {done.called} {done.plan_id} changed the log of {done.sink}, not the log of {store.location}.",
+        location=done.location,
+        hint="Nothing was changed. Leave out --sink, and declare no other sink in a query file.",
+    )
+
+
 def _read_undo(done: Plan, seen: Seen) -> Undo:
     """Read what a change has left and what was written since. Raises PlanError when it cannot be undone."""
     stores, view = seen.stores, seen.view
@@ -246,12 +261,6 @@ def _judge_undo(record: journal.Record, seen: Seen, undo: Undo, trigger: str) ->
             "Declare the sink: --sink TYPE:URI.",
         )
     store = stores.sink if sink.directory else None
-    if done.sink and store is not None and place_of(store) != place_of(store.at(done.sink)):
-        raise PlanError(
-            f"the {done.called} {done.plan_id} changed the log of {done.sink}, not the log of {store.location}.",
-            location=done.location,
-            hint="Nothing was changed. Leave out --sink.",
-        )
     marker = read_marker(sink, store, done.query_id, done.last_kept)
     if not done.sink:  # the log of another one was not trimmed
         require_fit(stores.checkpoint, stores.undo, undo.after.view, sink, store, marker)
