@@ -38,6 +38,7 @@ from airflow_provider_ckpt.fleet.index import left_out_text
 from airflow_provider_ckpt.fleet.judge import judge_checkpoints
 from airflow_provider_ckpt.fleet.read_positions import FleetPositions
 from airflow_provider_ckpt.fleet.write_index import IndexWriter
+from airflow_provider_ckpt.query.declared import options_of_clusters
 from airflow_provider_ckpt.query.deploy import Deploys, DeploySpec, declare
 from airflow_provider_ckpt.storage.store import Store
 
@@ -216,7 +217,6 @@ def _positions(
         if ages:
             raise click.UsageError("--ages needs --source, or sources in the query file")
         return None
-    clusters = [cluster for query in queries_of_file().values() for cluster in query.clusters.values()]
     return FleetPositions(
         asked.deploys,
         opened,
@@ -224,5 +224,5 @@ def _positions(
         now_ms(),
         ages=ages,
         known_ids=remembered.of,
-        configs={cluster.servers: {**cluster.options, **asked.kafka_config} for cluster in clusters},
+        configs=options_of_clusters(queries_of_file().values()),
     )

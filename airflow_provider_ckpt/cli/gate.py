@@ -28,7 +28,7 @@ from airflow_provider_ckpt.cli.options import (
 )
 from airflow_provider_ckpt.cli.positions.topic_memory import TopicMemory, with_topic_ids
 from airflow_provider_ckpt.cli.query_names import META, PIPELINE, Named, Piped, declared_deploy
-from airflow_provider_ckpt.query.declared import options_of_clusters
+from airflow_provider_ckpt.query.declared import OF_ONE_QUERY, options_of_clusters
 from airflow_provider_ckpt.query.deploy import DeploySpec, declare, parse_conf_file
 from airflow_provider_ckpt.query.query_file import Query
 from airflow_provider_ckpt.query.source import MOST_SOURCES, Source
@@ -196,21 +196,15 @@ def _queries(context: click.Context) -> Collection[Query]:
     return () if named is None else (named.query,)
 
 
-#: Options that are of one query, and so of no whole pipeline.
-_OF_ONE = {
-    "sources": "--source",
-    "source_count": "--source-count",
-    "source_options": "--source-option",
-    "sink": "--sink",
-    "operators": "--operator",
-}
-
-
 def _require_shared(said: Mapping[str, Any], bookmark: Path | None) -> None:
     """Raise click.UsageError for an option that is of one query."""
-    given = [option for name, option in _OF_ONE.items() if said.get(name)] + ["--bookmark"] * (bookmark is not None)
-    if given:
-        raise click.UsageError(f"{given[0]} is of one query; give it with the name of a flow, or in the query file")
+    of_one = {"source_count", "bookmark", *OF_ONE_QUERY}
+    given = {name for name, value in {**said, "bookmark": bookmark}.items() if name in of_one and value}
+    for param in click.get_current_context().command.params:
+        if param.name in given:
+            raise click.UsageError(
+                f"{param.opts[0]} is of one query; give it with the name of a flow, or in the query file"
+            )
 
 
 def _pipeline_judged(

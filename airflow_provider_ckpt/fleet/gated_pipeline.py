@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks.findings import Finding
@@ -35,32 +35,59 @@ class GatedFlow:
     forecast: Forecast | None = None
     error: CheckpointError | None = None
 
+    @property
+    def decision(self) -> str:
+        """That of its forecast; what cannot be read blocks."""
+        return "block" if self.forecast is None else self.forecast.decision
+
 
 @dataclass(frozen=True, slots=True)
-class GatedPipeline:
-    """A pipeline, gated.
+class GatedQueries:
+    """Several queries, gated.
+
+    Args:
+        flows: The queries.
+        findings: Findings of all of them together, the worst first.
+        unknown: What of them together was not judged.
+    """
+
+    flows: tuple[GatedFlow, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    unknown: tuple[str, ...] = ()
+
+    @property
+    def place(self) -> str:
+        """What an error names: the queries."""
+        return ", ".join(flow.name for flow in self.flows)
+
+    @property
+    def decision(self) -> str:
+        """The worst decision: of all together, and of each."""
+        severities = {finding.severity for finding in self.findings}
+        own = "block" if "error" in severities else "warn" if severities & {"warning"} or self.unknown else "pass"
+        return max((own, *(flow.decision for flow in self.flows)), key=DECISIONS.index)
+
+    def closes(self, fail_on: str) -> bool:
+        """As that of a forecast (:meth:`~airflow_provider_ckpt.restart.forecast.Forecast.closes`)."""
+        return self.decision in ("block", fail_on)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GatedPipeline(GatedQueries):
+    """A pipeline, gated; its flows are those that the run may start, without those that it refreshes in full.
 
     Args:
         name: Its name in the query file.
         storage: URI of its storage.
-        findings: Findings of the pipeline as a whole, the worst first.
-        unknown: What of it was not judged.
-        flows: The flows that the run may start, without those that it refreshes in full.
     """
 
     name: str
     storage: str
-    findings: tuple[Finding, ...] = ()
-    unknown: tuple[str, ...] = ()
-    flows: tuple[GatedFlow, ...] = field(default=())
 
     @property
-    def decision(self) -> str:
-        """The worst decision: of the pipeline, and of each flow; what cannot be read blocks."""
-        severities = {finding.severity for finding in self.findings}
-        own = "block" if "error" in severities else "warn" if severities & {"warning"} or self.unknown else "pass"
-        each = ["block" if flow.forecast is None else flow.forecast.decision for flow in self.flows]
-        return max((own, *each), key=DECISIONS.index)
+    def place(self) -> str:
+        """What an error names: the storage."""
+        return self.storage
 
 
 def judge_pipeline(
@@ -77,9 +104,12 @@ def judge_pipeline(
     Raises:
         ValueError: A table that is to be refreshed is none of the pipeline.
     """
-    findings = pipeline_findings(seen, full_refresh)
     return GatedPipeline(
-        seen.name, seen.storage, findings, not_judged_of(seen), tuple(_gated(file, seen, foretell, full_refresh))
+        name=seen.name,
+        storage=seen.storage,
+        findings=pipeline_findings(seen, full_refresh),
+        unknown=not_judged_of(seen),
+        flows=tuple(_gated(file, seen, foretell, full_refresh)),
     )
 
 
@@ -95,15 +125,14 @@ def _gated(file: QueryFile, seen: SeenPipeline, foretell: Foretell, full_refresh
         yield _judged(name, file.queries[name], foretell, _beside(flow, started, seen))
 
 
-def judge_flows(queries: Mapping[str, Query], foretell: Foretell) -> Iterator[GatedFlow]:
+def judge_queries(queries: Mapping[str, Query], foretell: Foretell) -> GatedQueries:
     """Judge the restart of each query of several.
 
     Args:
         queries: The queries by name.
         foretell: Forecasts the restart of one.
     """
-    for name, query in queries.items():
-        yield _judged(name, query, foretell, None)
+    return GatedQueries(tuple(_judged(name, query, foretell, None) for name, query in queries.items()))
 
 
 def _judged(name: str, query: Query, foretell: Foretell, beside: frozenset[str] | None) -> GatedFlow:

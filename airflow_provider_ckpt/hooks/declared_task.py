@@ -149,9 +149,12 @@ class DeclaredTask:
         """Name of the query that the task is about; None when none is known."""
         return None if self.declared_query is None else self.declared_query.name
 
-    def declared_deploy(self) -> DeploySpec:
-        """What the query file declares of the query, with the confs of its file of confs. Raises CheckpointError."""
-        query = self.declared_query
+    def declared_deploy(self, query: Query | None = None) -> DeploySpec:
+        """What the query file declares of the query, with the confs of its file of confs. Raises CheckpointError.
+
+        :param query: One of several queries.
+        """
+        query = query or self.declared_query
         if query is None:
             return DeploySpec()
         from airflow_provider_ckpt.fleet.read_query_file import read_deploy
@@ -159,7 +162,7 @@ class DeclaredTask:
         try:
             return read_deploy(query, self.hook.store)
         except ValueError as error:
-            raise CheckpointError(str(error)) from None
+            raise CheckpointError(str(error), location=query.checkpoint) from None
 
     def not_declared(self) -> Collection[str]:
         """Arguments for which the query file does not count in this run."""

@@ -14,15 +14,16 @@ from airflow_provider_ckpt.errors import CheckpointError, GateFailedError
 from airflow_provider_ckpt.hooks.checkpoint import duration_ms_of, require_flags
 from airflow_provider_ckpt.hooks.pipeline_task import PipelineTask
 from airflow_provider_ckpt.operators.base import CheckpointOperator, declared
-from airflow_provider_ckpt.operators.task_confs import confs_of, read_text, require_known, task_id_of
+from airflow_provider_ckpt.operators.task_confs import confs_of, require_known, task_id_of
 from airflow_provider_ckpt.operators.told import findings_told, reasons_text
+from airflow_provider_ckpt.query.declared import OF_ONE_QUERY
 from airflow_provider_ckpt.query.yaml_text import parse_yaml
 
 if TYPE_CHECKING:
     from airflow_provider_ckpt.checkpoint.view import CheckpointView
     from airflow_provider_ckpt.checks.findings import Finding
     from airflow_provider_ckpt.documents.tasks import GatedFlowFields, GateResultDocument, GatesResultDocument
-    from airflow_provider_ckpt.fleet.gated_pipeline import GatedPipeline
+    from airflow_provider_ckpt.fleet.gated_pipeline import GatedQueries
     from airflow_provider_ckpt.query.deploy import DeploySpec
     from airflow_provider_ckpt.query.query_file import Query
     from airflow_provider_ckpt.restart.forecast import Forecast
@@ -35,8 +36,6 @@ BOOKMARK = "bookmark"
 #: Queries of a pipeline that an XCom names.
 MOST_QUERIES = 100
 _RETURN_VALUE = "return_value"
-#: Arguments that are of one query.
-_OF_ONE = ("sources", "sink", "operators", "source_options", "topic_ids")
 _DECLARATIONS = ("confs", "sources", "sink", "operators", "spark_version", "trigger", "source_options", "classes")
 
 
@@ -58,7 +57,8 @@ class CheckpointGateOperator(PipelineTask, CheckpointOperator, BranchMixIn):
     in its own code.
 
     :param confs: SQL confs that the deploy sets explicitly.
-    :param conf_file: A ``spark-defaults.conf``: a path on the worker, or a URL.
+    :param conf_file: A ``spark-defaults.conf``: a path on the worker, or a URL, which the connection opens where the
+        checkpoint has the same scheme.
     :param spark_task: The task that will restart the query, or its id: a ``SparkSubmitOperator`` (its ``conf`` and
         ``properties_file``), a ``@task.pyspark`` (its ``config_kwargs`` and connection), or an operator that submits to
         Databricks, EMR, Dataproc, Glue, Livy or Spark's operator for Kubernetes. Its confs are taken when the gate
@@ -207,18 +207,17 @@ class CheckpointGateOperator(PipelineTask, CheckpointOperator, BranchMixIn):
 
     def _gate_several(self, context: Any) -> GatesResultDocument:
         """The same for a pipeline, or for each query of a list."""
-        from airflow_provider_ckpt.fleet.gated_pipeline import GatedPipeline, judge_flows, judge_pipeline
+        from airflow_provider_ckpt.fleet.gated_pipeline import judge_pipeline, judge_queries
         from airflow_provider_ckpt.restart.gate import forecast_restart
 
-        self.require_shared({name: getattr(self, name) for name in _OF_ONE})
-        given = {name: getattr(self, name) for name in _DECLARATIONS if name not in _OF_ONE}
+        self.require_shared({name: getattr(self, name) for name in (*OF_ONE_QUERY, "topic_ids")})
         config, configs = self.hook.kafka_config(self.kafka_conn_id), self.hook.kafka_configs(self.kafka_conn_id)
         refreshed = [self.full_refresh] if isinstance(self.full_refresh, str) else list(self.full_refresh or ())
 
         def foretell(query: Query, beside: frozenset[str] | None) -> tuple[CheckpointView, Forecast]:
             return forecast_restart(
                 self.store(query.checkpoint),
-                declared(self._deploy_of(query, context), given),
+                self._deploy(context, query),
                 self.store,
                 quick=self.quick,
                 kafka_config=config,
@@ -228,15 +227,16 @@ class CheckpointGateOperator(PipelineTask, CheckpointOperator, BranchMixIn):
             )
 
         try:
+            gated: GatedQueries
             if self.seen is not None and self.declared_file is not None:
                 gated = judge_pipeline(self.declared_file, self.seen, foretell, full_refresh=refreshed)
             else:
-                gated = GatedPipeline("", "", flows=tuple(judge_flows(self.listed or {}, foretell)))
+                gated = judge_queries(self.listed or {}, foretell)
         except ValueError as error:
             raise CheckpointError(str(error)) from None
         return self._told_several(context, gated)
 
-    def _told_several(self, context: Any, gated: GatedPipeline) -> GatesResultDocument:
+    def _told_several(self, context: Any, gated: GatedQueries) -> GatesResultDocument:
         """Log, push, and pass or block."""
         from airflow_provider_ckpt.report.tables import findings_table, forecast_tables, headline
         from airflow_provider_ckpt.restart.bookmark import take_bookmark
@@ -259,10 +259,9 @@ class CheckpointGateOperator(PipelineTask, CheckpointOperator, BranchMixIn):
                 with suppress(CheckpointError):
                     bookmarks[flow.name] = take_bookmark(flow.view).to_dict()
             self.log.info("%s", line)
-            decision = "block" if flow.forecast is None else flow.forecast.decision
             queries[flow.name] = {
                 "location": flow.query.checkpoint,
-                "decision": decision,
+                "decision": flow.decision,
                 "headline": line,
                 **findings_told(found),
             }
@@ -277,13 +276,12 @@ class CheckpointGateOperator(PipelineTask, CheckpointOperator, BranchMixIn):
             **findings_told(gated.findings),
         }
         self.tell(context, result)
-        closed = gated.decision in ("block", self.fail_on)
+        closed = gated.closes(self.fail_on)
         if closed or self.on_block == "branch":
             context["ti"].xcom_push(key=_RETURN_VALUE, value=result)
             reasons = [item.message for item in gated.findings if item.severity != "note"] + reasons
             reasons += [f"not judged: {', '.join(gated.unknown)}"] if gated.unknown else []
-            place = gated.storage or ", ".join(queries)
-            self._close_or_branch(context, place, reasons_text(reasons), gated.findings, closed=closed)
+            self._close_or_branch(context, gated.place, reasons_text(reasons), gated.findings, closed=closed)
         return result
 
     def _close_or_branch(
@@ -301,25 +299,29 @@ class CheckpointGateOperator(PipelineTask, CheckpointOperator, BranchMixIn):
         given = self.will_lose_data_within
         return None if given is None else duration_ms_of("will_lose_data_within", given)
 
-    def _deploy_of(self, query: Query, context: Any) -> DeploySpec:
-        """What is declared of one query of several."""
-        from airflow_provider_ckpt.fleet.read_query_file import read_deploy
-
-        try:
-            deploy = read_deploy(query, self.store)
-        except ValueError as error:
-            raise CheckpointError(str(error), location=query.checkpoint) from None
+    def _deploy(self, context: Any, query: Query | None = None) -> DeploySpec:
+        """What is declared of the query, or of one of several."""
+        deploy = self.declared_deploy(query)
         if self.conf_file:
-            deploy = deploy.with_confs(_read_confs(self.conf_file))
-        return deploy if self.spark_task is None else deploy.with_confs(confs_of(self.dag, self.spark_task, context))
-
-    def _deploy(self, context: Any) -> DeploySpec:
-        deploy = self.declared_deploy()
-        if self.conf_file:
-            deploy = deploy.with_confs(_read_confs(self.conf_file))
+            deploy = deploy.with_confs(self._read_confs(self.checkpoint if query is None else query.checkpoint))
         if self.spark_task is not None:
             deploy = deploy.with_confs(confs_of(self.dag, self.spark_task, context))
-        return declared(deploy, {key: getattr(self, key) for key in _DECLARATIONS})
+        of_all = [key for key in _DECLARATIONS if query is None or key not in OF_ONE_QUERY]
+        return declared(deploy, {key: getattr(self, key) for key in of_all})
+
+    def _read_confs(self, checkpoint: str) -> Mapping[str, str]:
+        """Those of the file; what opens the checkpoint opens one that has the same scheme."""
+        from airflow_provider_ckpt.fleet.read_query_file import read_text
+        from airflow_provider_ckpt.query.deploy import parse_conf_file
+        from airflow_provider_ckpt.storage.store import Store
+
+        conf_file = str(self.conf_file)
+        scheme, is_url, _ = conf_file.partition("://")
+        is_beside = is_url and self.hook.url(checkpoint).startswith(f"{scheme}://")
+        try:
+            return parse_conf_file(read_text(conf_file, self.store if is_beside else Store.open), conf_file)
+        except ValueError as error:
+            raise CheckpointError(str(error), location=conf_file) from error
 
 
 def topic_ids_of(given: Mapping[str, str] | str | None) -> dict[str, str]:
@@ -331,13 +333,3 @@ def topic_ids_of(given: Mapping[str, str] | str | None) -> dict[str, str]:
     if not isinstance(value or {}, Mapping):
         raise CheckpointError(f"topic_ids is not a mapping from SOURCE/TOPIC to the id of the topic: {given!r:.60}")
     return {str(name): str(topic_id) for name, topic_id in (value or {}).items()}
-
-
-def _read_confs(conf_file: str) -> Mapping[str, str]:
-    from airflow_provider_ckpt.query.deploy import parse_conf_file
-
-    text = read_text(conf_file)
-    try:
-        return parse_conf_file(text, conf_file)
-    except ValueError as error:
-        raise CheckpointError(str(error), location=conf_file) from error

@@ -174,12 +174,7 @@ def _error(failing: Sequence[QueryRow]) -> CheckpointError:
     """What the task fails with: another try may help, unless a checkpoint is damaged or is not there."""
     reasons = [reason for row in failing for reason in _reasons(row)]
     text = reasons_text([reason.rstrip(".") for reason in reasons])
-    lasting = [row for row in failing if _has_error(row) or (row.failure is not None and not row.failure.retryable)]
+    lasting = [row for row in failing if row.has_errors or (row.failure is not None and not row.failure.retryable)]
     if lasting:
         return GateFailedError(text)
     return ThresholdError(text)
-
-
-def _has_error(row: QueryRow) -> bool:
-    findings = row.checkpoint.findings if row.checkpoint is not None else ()
-    return any(finding.severity == "error" for finding in findings)

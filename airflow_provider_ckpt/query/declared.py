@@ -100,6 +100,8 @@ DECLARED: Mapping[str, Declared] = {
 }
 
 
+#: Declarations that are of one query: of several, none is given for all.
+OF_ONE_QUERY = ("sources", "source_options", "sink", "operators")
 #: What counts beside a plan, which holds all else.
 BESIDE_PLAN = ("undo_root",)
 

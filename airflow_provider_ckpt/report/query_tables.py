@@ -158,16 +158,12 @@ def headline(rows: Sequence[QueryRow]) -> str:
         (sum(row.failure is not None for row in rows), "not readable"),
         (passed, "past a threshold"),
         (unknown, "with a threshold of which nobody knows whether it holds"),
-        (sum(_has_error(row) for row in rows), "with an error"),
+        (sum(row.has_errors for row in rows), "with an error"),
         (silent, "with a source that could not be asked"),
     )
     told = [f"{count:,} {what}" for count, what in counts if count]
     plural = "query" if len(rows) == 1 else "queries"
     return f"{len(rows):,} {plural}: {', '.join(told) or 'nothing to report'}"
-
-
-def _has_error(row: QueryRow) -> bool:
-    return row.checkpoint is not None and any(finding.severity == "error" for finding in row.checkpoint.findings)
 
 
 def matter_lines(rows: Sequence[QueryRow]) -> list[str]:

@@ -9,7 +9,7 @@ import pytest
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks.findings import a_warning, an_error
 from airflow_provider_ckpt.errors import StoreError
-from airflow_provider_ckpt.fleet.gated_pipeline import judge_pipeline
+from airflow_provider_ckpt.fleet.gated_pipeline import GatedFlow, GatedQueries, judge_pipeline
 from airflow_provider_ckpt.fleet.pipeline import with_flows
 from airflow_provider_ckpt.query.query_parser import parse_query_file
 from airflow_provider_ckpt.restart.forecast import Forecast
@@ -45,6 +45,21 @@ def judged(pipeline, forecast=PASS, **given):
 )
 def test_the_decision_is_the_worst_one(python, forecast, decision):
     assert judged(seen(BRONZE, python=python), forecast)[0].decision == decision
+
+
+@pytest.mark.parametrize(
+    ("forecasts", "decision", "closes"),
+    [
+        ([], "pass", []),
+        ([PASS, replace(PASS, unknown=("sources",))], "warn", ["warn"]),
+        ([PASS, None], "block", ["block", "warn"]),
+    ],
+)
+def test_a_list_has_the_worst_decision_and_closes_as_a_forecast_does(forecasts, decision, closes):
+    query = replace(FILE.pipelines["shop"].any_flow, name="q")
+    gated = GatedQueries(tuple(GatedFlow(f"q{at}", query, forecast=each) for at, each in enumerate(forecasts)))
+    assert gated.decision == decision and gated.place == ", ".join(f"q{at}" for at in range(len(forecasts)))
+    assert [word for word in ("block", "warn") if gated.closes(word)] == closes
 
 
 def test_what_the_files_define_is_judged_and_all_where_that_is_not_known():

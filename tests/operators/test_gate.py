@@ -9,8 +9,10 @@ import pytest
 from airflow.providers.common.compat.sdk import AirflowFailException
 
 from airflow_provider_ckpt.errors import CheckpointError
+from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook
 from airflow_provider_ckpt.operators.checkpoint import CheckpointGateOperator
 from airflow_provider_ckpt.operators.gate import topic_ids_of
+from airflow_provider_ckpt.storage.store import Store
 from tests.kafka_checkpoint import commit_batch
 from tests.operators.task import Task
 
@@ -60,3 +62,14 @@ def test_a_topic_that_was_created_again_closes_the_gate_of_the_next_run(kafka, t
     assert gate().pushed["topic_ids"] != first, "without memory nothing is noticed"
     with pytest.raises(AirflowFailException, match="was created again"):
         gate(topic_ids=json.dumps(first))
+
+
+@pytest.mark.parametrize(("place", "opened"), [("memory://lake/d.conf", ["memory://lake"]), ("{tmp}/d.conf", [])])
+def test_what_opens_the_checkpoint_opens_a_conf_file_beside_it(place, opened, tmp_path, monkeypatch):
+    place = place.replace("{tmp}", str(tmp_path))
+    directory, _, name = place.rpartition("/")
+    Store.open(directory).write(name, b"spark.a 1\n")
+    taken = []
+    monkeypatch.setattr(CheckpointHook, "store", lambda _, at: taken.append(at) or Store.open(at))
+    task = CheckpointGateOperator(task_id="gate", checkpoint="memory://lake/orders", conf_file=place)
+    assert task._read_confs(task.checkpoint) == {"spark.a": "1"} and taken == opened

@@ -74,6 +74,11 @@ class QueryRow(Documented):
         return None if self.checkpoint is None else self.checkpoint.worst
 
     @property
+    def has_errors(self) -> bool:
+        """Whether a finding is an error; a source that cannot be asked is none."""
+        return self.checkpoint is not None and any(item.severity == "error" for item in self.checkpoint.findings)
+
+    @property
     def alarms(self) -> tuple[Threshold, ...]:
         """The thresholds that do not hold: passed, or not known."""
         return tuple(threshold for threshold in self.thresholds if not threshold.holds)

@@ -69,3 +69,9 @@ def test_a_watermark_of_zero_is_none():
     assert delay_of(FleetRow("c", watermark_ms=0, planned_at_ms=9)) is None
     assert delay_of(FleetRow("c", watermark_ms=4)) is None
     assert delay_of(FleetRow("c", watermark_ms=4, planned_at_ms=9)) == 5
+
+
+def test_a_source_that_cannot_be_asked_is_no_error_of_the_checkpoint():
+    assert QueryRow("a", "c", checkpoint=finding("error")).has_errors
+    assert not QueryRow("a", "c", checkpoint=FleetRow("c", lag_error="no answer")).has_errors
+    assert not QueryRow("a", "c", failure=StoreUnavailableError("down")).has_errors
