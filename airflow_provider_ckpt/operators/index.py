@@ -22,8 +22,10 @@ from airflow_provider_ckpt.visible import visible
 
 if TYPE_CHECKING:
     from airflow_provider_ckpt.documents.tasks import IndexResultDocument
+    from airflow_provider_ckpt.fleet.pipeline import SeenPipeline
     from airflow_provider_ckpt.fleet.read_positions import FleetPositions
     from airflow_provider_ckpt.lineage.datasets import Named
+    from airflow_provider_ckpt.query.query_file import QueryFile
 
 
 class CheckpointIndexOperator(CheckpointTask, BaseOperator):
@@ -37,8 +39,9 @@ class CheckpointIndexOperator(CheckpointTask, BaseOperator):
     :param index: Directory of the index, which has nothing else.
     :param backup_roots: Roots of backups: the index says when the newest backup of each query was made.
     :param checkpoint_conn_id: Connection of type ``checkpoint``.
-    :param query: Names of queries in the query file, a list or one text, in place of ``checkpoint_roots``,
-        ``backup_roots`` and ``deploys``. Without them and without roots the index is of every query of the file.
+    :param query: Names of queries, of flows or of pipelines in the query file, a list or one text, in place of
+        ``checkpoint_roots``, ``backup_roots`` and ``deploys``. Without them and without roots the index is of every
+        query of the file, and of every flow of its pipelines that has run.
     :param query_file: The query file: a path or a URL, with ``conn=ID`` behind it where a connection opens it; by
         default the option ``file`` of the section ``[ckpt]``. It is read when the task runs.
     :param deploys: Declarations of the queries by location, with the keys of a query in the query file: with
@@ -95,15 +98,34 @@ class CheckpointIndexOperator(CheckpointTask, BaseOperator):
         names = texts_of("query", self.query)
         if not names and (self.checkpoint_roots is not None or not (self.query_file or configured_file())):
             return
-        file = self.declared_file = read_file(self.query_file)
-        queries = self.declared_queries = [file.named(name) for name in names or file.queries]
+        file = read_file(self.query_file)
+        chosen = [name for name in names or file.queries if name not in file.pipelines]
+        file, absent = self.with_flows(file, chosen), set[str]()
+        for pipeline in [name for name in file.pipelines if name in names or not names]:
+            file, seen = self._read_pipeline(file, pipeline)
+            chosen += seen.names
+            absent |= {name for name, flow in seen.names.items() if not flow.is_there}
+        self.declared_file = file
+        queries = self.declared_queries = [file.named(name) for name in dict.fromkeys(chosen)]
         if not is_nothing(self.checkpoint_roots):
             raise CheckpointError("checkpoint_roots is in place of query; give one of them")
-        self._set("checkpoint_roots", [query.checkpoint for query in queries], file.place)
+        roots = [query.checkpoint for query in queries if query.name not in absent]
+        self._set("checkpoint_roots", roots, file.place)
         self._set("backup_roots", sorted({query.backups for query in queries if query.backups}), file.place)
         self._set("deploys", {query.checkpoint: deploy_document(query) for query in queries}, file.place)
         self._set("checkpoint_conn_id", file.storage.conn_id, file.place)
         self.__dict__.pop("hook", None)
+
+    def _read_pipeline(self, file: QueryFile, name: str) -> tuple[QueryFile, SeenPipeline]:
+        """A pipeline, and the query file with its flows. Raises CheckpointError."""
+        from airflow_provider_ckpt.fleet.pipeline import with_flows  # what no file without one needs
+        from airflow_provider_ckpt.fleet.read_pipeline import read_pipeline
+
+        try:
+            seen = read_pipeline(file, name, self.opened(file))
+            return with_flows(file, seen), seen
+        except ValueError as error:
+            raise CheckpointError(str(error)) from None
 
     def execute(self, context: Any) -> IndexResultDocument:
         """Find, judge, write. Raises AirflowFailException when a root is not there, or is no location."""

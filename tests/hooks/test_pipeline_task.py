@@ -8,11 +8,14 @@ import shutil
 import pytest
 from airflow.providers.common.compat.sdk import AirflowException, AirflowFailException
 
+from airflow_provider_ckpt.fleet.read_index import IndexReader
 from airflow_provider_ckpt.operators.checkpoint import (
     CheckpointCheckOperator,
     CheckpointContinuityOperator,
     CheckpointGateOperator,
+    CheckpointIndexOperator,
 )
+from airflow_provider_ckpt.storage.store import Store
 from tests.pipelines.lab import Pipeline
 
 FILE = """format_version: 1
@@ -161,6 +164,17 @@ def test_what_a_template_makes_of_nothing_is_no_argument_of_a_pipeline(project, 
     result, pushed = gate(made, **given)
     assert result["decision"] == "warn"
     assert continuity(made, pushed, sources=nothing)["status"] == "idle"
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [(None, ["bronze", "silver", "to_out"]), ("shop", ["bronze", "silver", "to_out"]), ("shop.silver", ["silver"])],
+)
+def test_an_index_has_the_flows_of_a_pipeline_that_have_run(project, query, names):
+    made = project("one_run", {"bronze": "in", "new": "in"})
+    task(CheckpointIndexOperator, made, query, index=f"{made.root}/index").execute({"ti": XComs()})
+    rows = IndexReader().read(Store.open(f"{made.root}/index")).rows
+    assert sorted(row.query for row in rows) == [f"shop.{name}" for name in names]
 
 
 def test_a_bookmark_of_one_query_is_refused(project):
