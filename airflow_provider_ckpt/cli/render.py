@@ -18,6 +18,8 @@ from airflow_provider_ckpt.times import time_text
 from airflow_provider_ckpt.visible import visible, visible_json
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from airflow_provider_ckpt.documents import ErrorDocument
     from airflow_provider_ckpt.report.table import Table
     from airflow_provider_ckpt.storage.concurrency import OnStep
@@ -67,15 +69,20 @@ def _print_failure(code: str, message: str, hint: str) -> None:
     print_json({"format_version": FORMAT_VERSION, "error": {"code": code, "message": message, **nowhere, "hint": hint}})
 
 
-def print_tables(tables: Sequence[Table]) -> None:
-    """Tables on stdout, wide where stdout is no terminal."""
+def console_of_tables() -> Console:
+    """What prints tables on stdout, wide where stdout is no terminal and nobody says its width."""
     from rich.console import Console
 
+    console = Console()
+    is_said = console.is_terminal or os.environ.get("COLUMNS", "").isdecimal()
+    return console if is_said else Console(width=160)
+
+
+def print_tables(tables: Sequence[Table]) -> None:
+    """Tables on stdout."""
     from airflow_provider_ckpt.report.table import to_rich
 
-    console = Console()
-    if not console.is_terminal and not os.environ.get("COLUMNS", "").isdecimal():
-        console = Console(width=160)
+    console = console_of_tables()
     for table in tables:
         console.print(to_rich(table, console.width), crop=False)
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
 
-from airflow_provider_ckpt.cli.render import print_json, print_tables, say
+from airflow_provider_ckpt.cli.render import console_of_tables, print_json, print_tables, say
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.fleet.queries.row import QueryRow
 from airflow_provider_ckpt.report.openmetrics import query_metrics
@@ -24,9 +23,6 @@ from airflow_provider_ckpt.report.query_tables import (
 
 if TYPE_CHECKING:
     from airflow_provider_ckpt.documents.queries import QueriesDocument
-
-#: Where stdout is no terminal and says no width.
-_WIDTH = 160
 
 
 def show(rows: Sequence[QueryRow], place: str, document: str) -> None:
@@ -56,7 +52,7 @@ def print_for_people(rows: Sequence[QueryRow], most_rows: int | None = None) -> 
     say(headline(rows), colour="red" if worst < 2 else "yellow" if worst == 2 else "green")
     if not ordered:
         return
-    table, left_out = queries_table(ordered[:most_rows], _width())
+    table, left_out = queries_table(ordered[:most_rows], console_of_tables().width)
     print_tables([table])
     if most_rows is not None and len(ordered) > most_rows:
         say(f"{len(ordered) - most_rows:,} more queries are not shown.")
@@ -69,11 +65,3 @@ def print_for_people(rows: Sequence[QueryRow], most_rows: int | None = None) -> 
             say(text)
     if left_out:
         say(f"There is no room for {', '.join(left_out)}: use a wider terminal, or --json.")
-
-
-def _width() -> int:
-    """The width that tables get (:func:`~airflow_provider_ckpt.cli.render.print_tables`)."""
-    from rich.console import Console
-
-    console = Console()
-    return console.width if console.is_terminal or os.environ.get("COLUMNS", "").isdecimal() else _WIDTH
