@@ -112,6 +112,11 @@ class End:
         """The files in the log of the source, up to a position of the query; raises as :meth:`unread`."""
         return self._taken(_log_offset(offset, self.source_id), -1)
 
+    def is_elsewhere(self, offset: SourceOffset | None) -> bool:
+        """True if the query has read files up to a position, and none of them here; raises as :meth:`unread`."""
+        read = (key_of(file.path) for file in self.taken(offset))
+        return _none_below(read, self.store.root.strip("/"))
+
     # --- the directory -----------------------------------------------------------------------------------------
 
     def _listed(self) -> dict[str, Listed]:
@@ -192,8 +197,7 @@ class End:
 
     def _require_same_directory(self, read: set[str], prefix: str) -> None:
         """Files that were read elsewhere tell that the declaration is wrong; without them there is no telling."""
-        below = f"{prefix}/" if prefix else ""
-        if read and not any(path.startswith(below) for path in read):
+        if _none_below(read, prefix):
             such = min(read)
             offer = offers_of(self.checkpoint, [self.source_id]).get(self.source_id)
             raise StoreError(
@@ -203,6 +207,17 @@ class End:
                 if offer
                 else "Declare the directory that the query reads.",
             )
+
+
+def _none_below(paths: Iterable[str], prefix: str) -> bool:
+    """True if there are paths, and none of them is below a directory."""
+    below = f"{prefix}/" if prefix else ""
+    is_any = False
+    for path in paths:
+        if path.startswith(below):
+            return False
+        is_any = True
+    return is_any
 
 
 def covered(names: Iterable[str], pattern: str) -> list[str]:

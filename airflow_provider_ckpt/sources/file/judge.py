@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from airflow_provider_ckpt import codec
@@ -35,6 +36,7 @@ from airflow_provider_ckpt.query.source import Source
 from airflow_provider_ckpt.sinks.file import MOST_BYTES, read_file_sink
 from airflow_provider_ckpt.sources.file.end import RECURSIVE, End
 from airflow_provider_ckpt.sources.find_first_batch import find_first_batch
+from airflow_provider_ckpt.sources.kafka.read_losses import data_loss_of
 from airflow_provider_ckpt.sources.open_end import Access
 from airflow_provider_ckpt.sources.table_loss import TableAtRestart, TableLosses, all_losses
 from airflow_provider_ckpt.storage.lifecycle import LifecycleRule, lifecycle_rules
@@ -52,8 +54,19 @@ def judge(at: TableAtRestart, declared: Source, access: Access) -> TableLosses:
     """Judge one file source; see :meth:`~airflow_provider_ckpt.sources.judge_tables.Judge.judge`."""
     _require_file_source(at)
     end = End(declared, at.source_id, access)
+    elsewhere = TableLosses(unknown=(data_loss_of(at.source_id),)) if _is_elsewhere(at, end) else TableLosses()
     unlogged = TableLosses() if access.checkpoint is None else _of_unlogged(at, end, access.checkpoint)
-    return all_losses((unlogged, _expiring(at, end)))
+    return all_losses((elsewhere, unlogged, _expiring(at, end)))
+
+
+def _is_elsewhere(at: TableAtRestart, end: End) -> bool:
+    """True if the query has read no file of this directory, but others.
+
+    Spark reads the files of the newest batch again when it starts. From another directory it stops: ``Wrong basePath``.
+    """
+    with suppress(CheckpointFormatError, CheckpointNotFoundError):  # damaged, which other rules say
+        return end.is_elsewhere(at.planned or at.committed)
+    return False
 
 
 def _expiring(at: TableAtRestart, end: End) -> TableLosses:

@@ -164,7 +164,8 @@ def test_a_log_that_is_not_whole_proves_nothing(lake, damage):
     if damage == "elsewhere":
         for entry in (lake / "totals/sources/0").iterdir():
             entry.write_text(entry.read_text().replace("/orders/", "/others/"))
-    assert judged(lake) == TableLosses(unknown=("files that were read",))
+    elsewhere = ("data loss of source 0",) if damage == "elsewhere" else ()
+    assert judged(lake) == TableLosses(unknown=(*elsewhere, "files that were read"))
 
 
 def test_what_retention_may_have_taken_out_is_a_note(lake):
@@ -211,3 +212,27 @@ def logged(*times_ms: int, action: str = "add") -> list[SinkFileStatus]:
 ])  # fmt: skip
 def test_only_a_file_newer_than_one_that_is_named_was_taken_out_by_a_change(read, log, found):
     assert unlogged(read, log, "out") == found
+
+
+@pytest.mark.parametrize(("read", "unknown"), [
+    (["sa/a"], ()),
+    (["sb/a"], ("data loss of source 0",)),
+    (["sb/a", "sa/b"], ()),
+    ([], ()),
+], ids=["its own", "of the other source", "moved to it", "nothing read"])  # fmt: skip
+def test_a_directory_of_which_it_has_read_nothing_is_not_judged(tmp_path, read, unknown):
+    """As when two sources are in the other order: real Spark then stops with ``Wrong basePath``."""
+    directory = tmp_path / "sa"
+    directory.mkdir()
+    directory.joinpath("new").write_text("1")
+    commit_batch(tmp_path / "c", 0, f'{{"logOffset":{0 if read else -1}}}')
+    if read:
+        log = tmp_path / "c/sources/0"
+        log.mkdir(parents=True)
+        paths = (f"file://{tmp_path}/{name}" for name in read)
+        entries = (json.dumps({"path": path, "timestamp": 1, "batchId": 0}) for path in paths)
+        log.joinpath("0").write_text("\n".join(["v1", *entries]))
+    store = Store.open(str(tmp_path / "c"))
+    access = Access(Store.open, store)
+    found = judge_tables(observe(store), parse_by_id({"0": f"file:{directory}"}), {}, access, 0)
+    assert found == TableLosses(unknown=unknown)
