@@ -159,6 +159,7 @@ def headline(rows: Sequence[QueryRow]) -> str:
         (passed, "past a threshold"),
         (unknown, "with a threshold of which nobody knows whether it holds"),
         (sum(row.has_errors for row in rows), "with an error"),
+        (sum(row.worst == "warning" for row in rows), "with a warning"),
         (silent, "with a source that could not be asked"),
     )
     told = [f"{count:,} {what}" for count, what in counts if count]
@@ -176,6 +177,7 @@ def matter_lines(rows: Sequence[QueryRow]) -> list[str]:
     for row in rows:
         if row.failure is None or len(alike[row.failure.message]) <= MOST_NAMED:
             lines += alarm_lines(row)
+            lines += _of_severity(row, "warning")
     return lines
 
 
@@ -186,8 +188,12 @@ def alarm_lines(row: QueryRow) -> Iterator[str]:
         return
     for threshold in row.alarms:
         yield f"{row.name}: {threshold.text}."
+    yield from _of_severity(row, "error")
+
+
+def _of_severity(row: QueryRow, severity: str) -> Iterator[str]:
     for finding in row.checkpoint.findings if row.checkpoint else ():
-        if finding.severity == "error":
+        if finding.severity == severity:
             yield f"{row.name}: {finding.code} {finding.message}"
 
 
@@ -195,7 +201,9 @@ def unknown_lines(rows: Sequence[QueryRow]) -> list[str]:
     """What the table shows as ``?``, with the reasons; queries with the same reason have one line."""
     named: dict[str, list[str]] = {}
     for row in rows:
-        for why in dict.fromkeys(_unknown(row)):
+        parts = row.checkpoint.unknown if row.checkpoint else ()
+        judged = [f"not judged: {', '.join(parts)}"] if parts else []
+        for why in dict.fromkeys((*_unknown(row), *judged)):
             named.setdefault(why, []).append(row.name)
     return [f"{_some(names)}: {why}." for why, names in named.items()]
 

@@ -16,6 +16,7 @@ from airflow_provider_ckpt.change.record.journal import find_newest
 from airflow_provider_ckpt.checkpoint.listing import DirectoryListing, list_checkpoint, list_logs
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks import check
+from airflow_provider_ckpt.checks.findings import worst_first
 from airflow_provider_ckpt.checks.inspect import examine
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.errors import CheckpointError, CheckpointNotFoundError, StoreUnavailableError
@@ -31,9 +32,15 @@ from airflow_provider_ckpt.fleet.queries.thresholds import behind_of
 from airflow_provider_ckpt.fleet.row import FleetRow
 from airflow_provider_ckpt.query.declared import options_of_clusters
 from airflow_provider_ckpt.query.query_file import Query
+from airflow_provider_ckpt.query.source import Source
+from airflow_provider_ckpt.restart.judged import not_read
+from airflow_provider_ckpt.sources.judge_sources import can_lose
+from airflow_provider_ckpt.sources.judge_tables import judge_tables
 from airflow_provider_ckpt.sources.kafka.ask_brokers import Brokers
+from airflow_provider_ckpt.sources.kafka.read_losses import data_loss_of
 from airflow_provider_ckpt.sources.open_end import Access
 from airflow_provider_ckpt.sources.read_lag import LagQuestion, question_of, read_ahead
+from airflow_provider_ckpt.sources.table_loss import TableLosses
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.times import duration_text
 
@@ -76,6 +83,7 @@ class _Answers:
     """What was answered of one query, or why not; None where there is nothing, or nothing is declared."""
 
     sources: SourcesAnswer | CheckpointError | None
+    losses: TableLosses | CheckpointError
     backup: NewestBackup | CheckpointError | None
     change: NewestChange | CheckpointError | None
 
@@ -133,9 +141,10 @@ class QueryReader:
         self._ask_brokers([(found.view, questions[query.name].lag) for query, found in there])
         asked = now_ms()
         sources = self._answers(lambda item: self._ask(item[1], questions[item[0].name], asked), there)
+        losses = self._answers(lambda item: self._compare(item[0], item[1], asked), zip(there, sources, strict=True))
         backups = self._answers(lambda item: self._newest_backup(*item), there, lambda item: item[0].backups)
         changes = self._answers(lambda item: self._newest_change(*item), there, lambda item: item[0].undo)
-        answers = map(_Answers, sources, backups, changes)
+        answers = map(_Answers, sources, losses, backups, changes)
         told = {query.name: self._row(query, found, of) for (query, found), of in zip(there, answers, strict=True)}
         for query in queries:
             found = seen[query.name]
@@ -192,7 +201,7 @@ class QueryReader:
     def _row(self, query: Query, seen: _Seen, answers: _Answers) -> QueryRow:
         if len(self._seen) < MOST_REMEMBERED or query.name in self._seen:
             self._seen[query.name] = seen
-        row = row_of(seen.view, check(seen.view))
+        row = _judged(query, seen.view, answers.losses)
         if isinstance(answers.sources, CheckpointError):
             row = replace(row, lag_error=f"its sources: {answers.sources.message}")
         elif answers.sources is not None:
@@ -235,6 +244,19 @@ class QueryReader:
             return None
         access = Access(self._open, seen.store, self._config)
         return ask_sources(seen.view, question.lag, access, at_ms, self._brokers, self._late)
+
+    def _compare(
+        self, of: tuple[Query, _Seen], answer: SourcesAnswer | CheckpointError | None, at_ms: int
+    ) -> TableLosses:
+        """What its tables and directories say of what it has read: another query may have taken it out of them.
+
+        Raises CheckpointError; where the sources have not answered before, what they were asked then.
+        """
+        if isinstance(answer, CheckpointError):
+            raise answer
+        query, seen = of
+        tables, options = _tables_of(query), query.deploy.source_options
+        return judge_tables(seen.view, tables, options, Access(self._open, seen.store, self._config), at_ms)
 
     # --- its backups and changes ------------------------------------------------------------------------------------
 
@@ -290,6 +312,20 @@ def _is_same(listing: DirectoryListing, before: DirectoryListing) -> bool:
         return of.directories, {name: (stored.size, stored.identity) for name, stored in of.objects.items()}
 
     return shown(listing) == shown(before)
+
+
+def _tables_of(query: Query) -> dict[str, Source]:
+    """Its sources that are tables or directories, with a place."""
+    return {name: source for name, source in query.deploy.by_id.items() if source.is_stored}
+
+
+def _judged(query: Query, view: CheckpointView, losses: TableLosses | CheckpointError) -> FleetRow:
+    """The row of a checkpoint, with what its sources say of it, and the names of what was not judged."""
+    tables = {} if isinstance(losses, CheckpointError) else _tables_of(query)
+    lost = TableLosses() if isinstance(losses, CheckpointError) else losses
+    unasked = (data_loss_of(name) for name in can_lose(view, query.deploy.by_id) if name not in tables)
+    unknown = dict.fromkeys((*not_read(view), *lost.unknown, *unasked))
+    return row_of(view, worst_first((*check(view), *lost.findings)), None, tuple(unknown))
 
 
 def _question(query: Query) -> _Question:

@@ -64,4 +64,4 @@ def test_a_terminal_gets_the_table_anew(declared, capsys, pauses, monkeypatch):
     pauses(lambda: None)
     assert run(["queries", "--watch"]) == 130
     out = capsys.readouterr().out
-    assert out.count("read again each 10 s; Ctrl-C ends it.") == 2 and out.count("orders") == 4
+    assert out.count("read again each 10 s; Ctrl-C ends it.") == 2 and out.count("orders") == 6

@@ -14,8 +14,10 @@ from airflow_provider_ckpt.fleet.queries.read_flows import read_flows
 from airflow_provider_ckpt.fleet.queries.read_queries import NO_ENGINE, QueryReader
 from airflow_provider_ckpt.fleet.queries.row import QueryRow
 from airflow_provider_ckpt.query.query_parser import parse_query_file
+from airflow_provider_ckpt.report.query_tables import headline, matter_lines, unknown_lines
 from airflow_provider_ckpt.storage.store import Store
 from tests.fleets import damage, make_fleet, teams
+from tests.forgotten_reader import drop, make_lake
 
 
 @pytest.fixture
@@ -145,3 +147,27 @@ def test_two_hundred_queries_take_seconds(orders, golden):
     rows = orders(text)
     assert len(rows) == 200 and all(row.error is None for row in rows.values())
     assert time.process_time() - began < 10
+
+
+def test_what_another_query_has_taken_out_of_a_source_is_in_the_row(orders, tmp_path):
+    """The query that writes the directory went back: of that the checkpoint of its reader says nothing."""
+    lake = make_lake(tmp_path)
+    text = f"  totals: {{checkpoint: {lake}/totals, sources: ['file:{lake}/orders']}}"
+    reader = orders.reader(text)
+    assert next(iter(reader.read())).checkpoint.findings == ()
+    drop(lake, 3, 4, 5)
+    (row,) = reader.read()  # the checkpoint is as it was
+    assert [(item.code, item.severity) for item in row.checkpoint.findings] == [("CKPT148", "warning")]
+    assert (
+        headline([row]) == "1 query: 1 with a warning" and "totals: CKPT148 from batch 3 on" in matter_lines([row])[0]
+    )
+    assert "data loss of source 0" not in row.checkpoint.unknown
+
+
+@pytest.mark.parametrize("sources", ["", ", sources: [file]", ", sources: ['file:nosuch://x/y']"])
+def test_a_source_that_was_not_compared_is_named(orders, tmp_path, sources):
+    lake = make_lake(tmp_path)
+    drop(lake, 3, 4, 5)
+    row = orders(f"  totals: {{checkpoint: {lake}/totals{sources}}}")["totals"]
+    assert "data loss of source 0" in row.checkpoint.unknown
+    assert any("not judged: " in line and "data loss of source 0" in line for line in unknown_lines([row]))
