@@ -1,4 +1,4 @@
-"""Finding the checkpoints of queries that have read what a rollback drops: they keep those rows.
+"""Finding the checkpoints of queries that have read what a change drops: they keep those rows.
 
 A file source names the files that it took, a position in a Delta table the id of the table, one in an Iceberg table a
 snapshot. Of other sinks nobody can tell who has read them.
@@ -15,6 +15,7 @@ from airflow_provider_ckpt.backup.catalog import survey_backups
 from airflow_provider_ckpt.change.make_plan import Planner
 from airflow_provider_ckpt.change.open_sinks import open_sink
 from airflow_provider_ckpt.change.places import Stores
+from airflow_provider_ckpt.change.plan.actions import Copy, Create
 from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.change.record.journal import history
 from airflow_provider_ckpt.checkpoint.listing import list_checkpoint
@@ -69,7 +70,7 @@ def with_readers(
     open_store: Callable[[str], Store],
     roots: Sequence[str] = (),
 ) -> Plan:
-    """A plan of a rollback or an undo with a warning of who has read what it drops, or that nobody knows.
+    """A plan that drops batches with a warning of who has read what it drops, or that nobody knows.
 
     Args:
         plan: The plan; one that drops no batch, or was begun already, stays as it is.
@@ -81,7 +82,7 @@ def with_readers(
     checkpoint = stores.checkpoint
     sink = sink if sink is not None and sink.kind else None
     keeps_nothing = sink is not None and sink.kind in _KEEPING_NOTHING
-    if plan.kind not in ("rollback", "undo") or not plan.actions or keeps_nothing:
+    if plan.kind not in ("rollback", "undo", "salvage") or not plan.actions or keeps_nothing:
         return plan
     try:
         if any(record.plan.plan_id == plan.plan_id for record in history(checkpoint, stores.undo)):
@@ -129,12 +130,12 @@ def _dropped(
 ) -> DroppedOutput | None:
     """Output that a plan drops; None when no batch that may have written is dropped."""
     view = observe(checkpoint)
-    last, kept = view.latest_planned, _last_kept(plan)
+    kept, store = _last_kept(plan, view), open_sink(sink, open_store)
+    last = _newest(plan, view, sink, store)
     if last is None or kept is None or last <= kept:
         return None
     name = "a sink that was not declared" if sink is None else sink.at(None).name
     dropped = DroppedOutput(kept + 1, last, name, _began_ms(checkpoint, view, kept))
-    store = open_sink(sink, open_store)
     if sink is None or store is None or sink.kind not in ("file", "delta", "iceberg"):
         return replace(dropped, known=False)
     dropped = replace(dropped, sink=sink.at(store).name)
@@ -150,10 +151,29 @@ def _dropped(
     return replace(dropped, table_id=table_id, version=int(commits[later[0]].version))
 
 
-def _last_kept(plan: Plan) -> int | None:
-    """The last batch that a plan keeps: an undo drops what was written since, and may put others there."""
+def _newest(plan: Plan, view: CheckpointView, sink: Sink | None, store: Store | None) -> int | None:
+    """The newest batch that may have written; of what is salvaged the logs may have lost it."""
+    if plan.kind != "salvage":
+        return view.latest_planned
+    has_log = sink is not None and sink.kind == "file" and store is not None
+    logged = read_file_sink(store).latest if has_log and store is not None else None
+    known = (view.latest_planned, view.latest_committed, logged)
+    return max((batch_id for batch_id in known if batch_id is not None), default=None)
+
+
+def _last_kept(plan: Plan, view: CheckpointView) -> int | None:
+    """The last batch that a plan keeps: an undo drops what was written since, and may put others there.
+
+    A salvage may keep the batch that was in flight, which then reads the same again.
+    """
     if plan.kind == "rollback":
         return plan.batch_id
+    if plan.kind == "salvage":
+        deleted = plan.deletes()
+        kept = [batch_id for batch_id in view.planned if layout.offset_entry(batch_id) not in deleted]
+        come = (layout.parse(action.name) for action in plan.actions if isinstance(action, Copy | Create))
+        kept += [at.batch_id for at in come if isinstance(at, layout.LogEntry) and at.log == layout.OFFSETS]
+        return max(kept, default=plan.batch_id)
     entries = [layout.parse(name) for name in plan.deletes() | plan.writes()]
     gone = [entry.batch_id for entry in entries if isinstance(entry, layout.LogEntry) and entry.log == layout.OFFSETS]
     return min(gone) - 1 if gone else None

@@ -178,3 +178,26 @@ def test_an_undo_names_who_has_read_what_was_written_since(lake, capsys, tmp_pat
     run(["undo", str(lake / "ck/orders"), "--json"])
     warnings = json.loads(capsys.readouterr().out)["plan"]["warnings"]
     assert [text for text in warnings if f"{lake}/ck/totals has read what batches 4 to 5 wrote" in text], warnings
+
+
+@pytest.mark.parametrize(
+    "lose",
+    [
+        lambda entry: entry.write_text(entry.read_text()[:20]),
+        Path.unlink,
+    ],
+    ids=["cut", "lost"],
+)
+def test_a_salvage_names_who_has_read_what_it_gives_up(lake, capsys, lose):
+    """Also where the logs of the checkpoint do not know of the batch any more, and the log of its sink does."""
+    for batch_id in (4, 5):
+        lose(lake / f"ck/orders/offsets/{batch_id}")
+    asked = ["salvage", f"{lake}/ck/orders", "--sink", f"file:{lake}/orders", "--trim-sink-log", "--json"]
+    run(asked)
+    warnings = json.loads(capsys.readouterr().out)["plan"]["warnings"]
+    assert [text for text in warnings if f"{lake}/ck/totals has read what batches 4 to 5 wrote" in text], warnings
+    (lake / "far").mkdir()
+    (lake / "ck/totals").rename(lake / "far/totals")
+    run([*asked, "--downstream", f"{lake}/far"])
+    warnings = json.loads(capsys.readouterr().out)["plan"]["warnings"]
+    assert [text for text in warnings if f"{lake}/far/totals has read what batches 4 to 5 wrote" in text], warnings

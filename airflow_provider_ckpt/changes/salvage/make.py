@@ -11,7 +11,7 @@ from airflow_provider_ckpt.change.added_errors import require_no_worse
 from airflow_provider_ckpt.change.executor import InPlace
 from airflow_provider_ckpt.change.judge_start import judge_start
 from airflow_provider_ckpt.change.make_plan import Planner, Seen, find_begun, observe_whole, with_lock_warnings
-from airflow_provider_ckpt.change.option import Opt, SinkOf, TriggerOf
+from airflow_provider_ckpt.change.option import Downstream, Opt, SinkOf, TriggerOf
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.plan.actions import Copy
 from airflow_provider_ckpt.change.plan.kinds import Kind
@@ -90,6 +90,7 @@ class SalvageRequest(Planner):
             "Also remove the batches that are given up from the file sink's log. Needs --sink file:URI.",
         ),
     ] = False
+    downstream: Downstream = ()
     trigger: TriggerOf = None
 
     @property

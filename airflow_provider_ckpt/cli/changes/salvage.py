@@ -8,6 +8,7 @@ from airflow_provider_ckpt.changes.salvage.make import SalvageRequest
 from airflow_provider_ckpt.cli.changes.asking import changing
 from airflow_provider_ckpt.cli.changes.in_place import Change, acting
 from airflow_provider_ckpt.cli.options import command, directories
+from airflow_provider_ckpt.fleet.find_readers import with_readers
 
 
 @command(
@@ -15,7 +16,7 @@ from airflow_provider_ckpt.cli.options import command, directories
     "ckpt salvage s3://lake/checkpoints/orders --backup-root s3://lake/backups --plan-out salvage.json",
 )
 @click.argument("location", shell_complete=directories)
-@changing(SalvageRequest, after={"trim_sink_log": (acting,)}, more={"salvage": None})
+@changing(SalvageRequest, after={"downstream": (acting,)}, more={"salvage": None})
 def salvage(change: Change, asked: SalvageRequest) -> None:
     """Save what can be saved of a torn or damaged checkpoint. It is done in place, and ckpt undo takes it back.
 
@@ -24,4 +25,5 @@ def salvage(change: Change, asked: SalvageRequest) -> None:
     """
     stores = change.stores(asked)
     plan, report = asked.with_report(stores)
+    plan = with_readers(plan, stores, asked.sink or plan.declared_sink, change.opener, asked.downstream)
     change.carry_out(plan, stores, more={"salvage": report and report.to_dict()})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_ckpt.operators.changes.in_place import CheckpointTrimmingOperator
@@ -18,6 +19,8 @@ class CheckpointSalvageOperator(CheckpointTrimmingOperator):
 
     :param backup_root: Root of backups, where files that the checkpoint lacks are searched for.
     :param trigger: The trigger of the query as the query file says it.
+    :param downstream: Where checkpoints of other queries are searched for that have read what is dropped, beside those
+        in the directory of this one: one location or several.
     """
 
     does = "salvage"
@@ -30,7 +33,15 @@ class CheckpointSalvageOperator(CheckpointTrimmingOperator):
 
         return SalvageRequest
 
-    def __init__(self, *, backup_root: str | None = None, trigger: str | None = None, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        *,
+        backup_root: str | None = None,
+        trigger: str | None = None,
+        downstream: str | Sequence[str] = (),
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         self.backup_root = backup_root
         self.trigger = trigger
+        self.downstream = downstream

@@ -11,5 +11,6 @@ def test_each_field_is_an_option_of_that_name():
         "backup_root": "--backup-root",
         "sink": "--sink",
         "trim_sink_log": "--trim-sink-log",
+        "downstream": "--downstream",
         "trigger": "--trigger",
     }
