@@ -94,6 +94,8 @@ _OF_COMMANDS: Mapping[str, Mapping[str, str]] = {
 }
 #: Options that mean something else in these commands, or need another option beside them.
 _NOT_OF: Mapping[str, tuple[str, ...]] = {"export": ("--source",)}
+#: Options of ckpt sources that it takes for a change alone, and those that ask for one; without them it shows.
+_UNLESS_SHOWING, _CHANGING = tuple(_OPTIONS.keys() - {"--undo-to"}), ("--as", "--drop", "--plan")
 #: Options whose value is the checkpoint location of a query, by command.
 _TO_CHECKPOINTS = {"restore": "--to", "seed": "--from"}
 #: Commands that take a word that is no place: of a new checkpoint, or of an error.
@@ -172,6 +174,7 @@ def _declared_words(command: click.Command, file: QueryFile, query: Query, given
     options = {**_OPTIONS, **_OF_COMMANDS.get(name, {})}
     for option, argument in options.items():
         instead = {*given, *_NOT_OF.get(name, ()), *(("--source",) if "--source-count" in given else ())}
+        instead |= {*_UNLESS_SHOWING} if name == "sources" and not given & {*_CHANGING} else set()
         is_asked = option in known and option not in instead
         if not is_asked or ("--plan" in given and argument not in BESIDE_PLAN):
             continue

@@ -206,7 +206,7 @@ EACH = [
     "check orders", "gate orders", "explain INVALID_LOG_VERSION orders", "fleet orders", "backup orders --dry-run",
     "backups orders", "verify orders", "restore orders latest --to /new", "prune orders --keep-last 1",
     "rollback orders --to-batch 6", "undo orders", "salvage orders", "repartition orders --partitions 3",
-    "reset-offsets orders --to-earliest", "fence orders", "sources orders --as a=0", "repair orders",
+    "reset-offsets orders --to-earliest", "fence orders", "sources orders --as a=0", "sources orders", "repair orders",
     "history orders", "export orders --as csv", "seed new --from orders",
 ]  # fmt: skip
 
@@ -223,6 +223,14 @@ def test_no_declaration_makes_a_command_a_wrong_use(declared, capsys, words):
         "    confs: {spark.sql.shuffle.partitions: 2}"
     )
     assert run(words.split()) != 2, capsys.readouterr().err
+
+
+def test_a_command_that_shows_is_asked_for_no_change_by_the_file(declared, capsys):
+    declared("sink: kafka\n    trigger: availableNow")
+    code, shown = ckpt(capsys, "sources", "orders")
+    assert (code, [source["source_id"] for source in shown["sources"]]) == (0, ["0"])
+    assert run(["sources", "orders", "--sink", "kafka"]) == 2
+    assert "--sink needs --as NEW=OLD" in capsys.readouterr().err
 
 
 def test_an_option_that_takes_one_value_is_not_filled_with_two(declared, capsys):
