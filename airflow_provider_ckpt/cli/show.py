@@ -16,6 +16,7 @@ from airflow_provider_ckpt.cli.light_check import light_check, say_light_check, 
 from airflow_provider_ckpt.cli.options import command, directories, open_store, opening, option, shared
 from airflow_provider_ckpt.cli.positions.source_options import AskedSources, asked_sources, asking
 from airflow_provider_ckpt.cli.render import print_json, print_tables, say, when
+from airflow_provider_ckpt.clock import AHEAD, age_ms
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointFormatError
 from airflow_provider_ckpt.graph.proven_types import ProvenType
@@ -131,7 +132,9 @@ def _ago(batch_id: int | None, at_ms: int | None, seen_ms: int) -> str | None:
     """A batch, and how long before it was seen its entry was written, as far as that is known."""
     if batch_id is None or at_ms is None:
         return None if batch_id is None else f"batch {batch_id}"
-    return f"batch {batch_id}, {duration_text(max(0, seen_ms - at_ms))} ago, {when(at_ms)}"
+    age = age_ms(at_ms, seen_ms)
+    ago = f"not known how long ago, {AHEAD}" if age is None else f"{duration_text(age)} ago"
+    return f"batch {batch_id}, {ago}, {when(at_ms)}"
 
 
 def _planned_at_ms(view: CheckpointView) -> int | None:

@@ -15,6 +15,7 @@ from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks import check
 from airflow_provider_ckpt.checks.findings import Finding, worst_first
 from airflow_provider_ckpt.checks.inspect import examine
+from airflow_provider_ckpt.clock import age_ms
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.fleet import THREADS
@@ -152,7 +153,7 @@ def _commits_ms(view: CheckpointView) -> dict[int | None, int]:
 
 def _last_commit_age_ms(view: CheckpointView, commits_ms: Mapping[int | None, int]) -> int | None:
     committed_ms = commits_ms.get(view.latest_committed)
-    return None if committed_ms is None else max(0, view.observed_at_ms - committed_ms)
+    return None if committed_ms is None else age_ms(committed_ms, view.observed_at_ms)
 
 
 #: A query is stalled when it has no commit for so many times its longest pause, and its usual one.
@@ -178,6 +179,6 @@ def stalled_ms(commits_ms: Iterable[int], now_ms: int) -> int | None:
     if len(times) < LEAST_COMMITS or times[0] == times[-1]:
         return None
     pauses = sorted(later - earlier for earlier, later in pairwise(times))
-    age_ms = now_ms - times[-1]
+    quiet_ms = now_ms - times[-1]
     limit_ms = max(LEAST_MS, OF_LONGEST * pauses[-1], OF_USUAL * pauses[len(pauses) // 2])
-    return age_ms if age_ms > limit_ms else None
+    return quiet_ms if quiet_ms > limit_ms else None

@@ -40,6 +40,12 @@ def test_it_says_how_long_ago_the_last_commit_was(show):
     assert re.search(r"newest commit   │ batch 7, \d+ d \d+ h ago, 2001-09-09T01:46:40.000Z", show())
 
 
+def test_a_commit_of_the_future_is_not_called_a_new_one(show):
+    os.utime(show.checkpoint / "commits" / "7", (1_893_456_000, 1_893_456_000))
+    said = re.search(r"newest commit .*batch 7, (.*)", show())
+    assert said and said[1].startswith("not known how long ago, the clock of the storage")
+
+
 def test_it_says_how_far_the_watermark_is_behind_and_what_was_not_asked(show):
     text = show()
     assert re.search(r"watermark       │ \S+Z, \d+ d.* before its batch began", text)

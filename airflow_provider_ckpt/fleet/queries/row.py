@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
+from airflow_provider_ckpt.clock import AHEAD
 from airflow_provider_ckpt.documents import ErrorFields
 from airflow_provider_ckpt.documents.as_document import Documented
 from airflow_provider_ckpt.errors import CheckpointError, GateFailedError
@@ -123,6 +124,7 @@ def thresholds_of(row: FleetRow, query: Query, file: QueryFile) -> tuple[Thresho
         why=why,
         is_committed=row.latest_committed_batch is not None,
         sources_why=(row.lag_error or "").rstrip("."),
+        commit_why=AHEAD if row.last_commit_ms is not None else "",
     )
     origins = {key: file.origin(query, f"alert.{key}") for key in query.alert.items()}
     return judge_thresholds(query.alert, measures, {key: at for key, at in origins.items() if at is not None})

@@ -76,6 +76,7 @@ class Measures:
         delay_ms: Delay of its watermark; None when it is not known.
         why: Why nothing could be measured; empty when it could.
         sources_why: Why nothing is known of the sources; empty when they were asked.
+        commit_why: Why the age of its newest commit is not known; empty for a storage that does not tell.
         is_committed: False before its first commit.
     """
 
@@ -85,6 +86,7 @@ class Measures:
     why: str = ""
     is_committed: bool = True
     sources_why: str = ""
+    commit_why: str = ""
 
 
 def judge_thresholds(alert: Alert, measures: Measures, origins: Mapping[str, str]) -> tuple[Threshold, ...]:
@@ -113,7 +115,10 @@ def _measured(key: str, most: int, measures: Measures) -> dict[str, Any]:
     if not measures.is_committed:
         return {"why": "no batch is committed"}
     if key == "age":
-        value, why = measures.commit_age_ms, "the storage does not tell when the batch was committed"
+        value, why = (
+            measures.commit_age_ms,
+            measures.commit_why or "the storage does not tell when the batch was committed",
+        )
     else:
         value, why = measures.delay_ms, "the newest committed batch has no watermark"
     return {"why": why} if value is None else {"measured": value}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 from threading import Event
@@ -9,6 +10,7 @@ from threading import Event
 import pytest
 
 from airflow_provider_ckpt.cli import run
+from airflow_provider_ckpt.clock import AHEAD, now_ms
 from airflow_provider_ckpt.errors import CheckpointNotFoundError, StoreUnavailableError
 from airflow_provider_ckpt.fleet.queries.read_flows import read_flows
 from airflow_provider_ckpt.fleet.queries.read_queries import NO_ENGINE, QueryReader
@@ -47,6 +49,16 @@ def test_a_row_has_what_the_files_say(orders):
         ("age", True, f"{orders.root}/ckpt.yaml line 3"),
     ]
     assert (row.behind_ms, row.backup, row.change, row.exit_code) == (None, None, None, 1)
+
+
+@pytest.mark.parametrize(("ahead_s", "is_known"), [(30, True), (3_600, False)])
+def test_a_commit_of_the_future_has_no_age_and_passes_nothing(orders, ahead_s, is_known):
+    at_s = now_ms() / 1000 + ahead_s
+    os.utime(f"{orders.checkpoint}/commits/7", (at_s, at_s))
+    row = orders(f"  a: {{checkpoint: {orders.checkpoint}, alert: {{age: 1d}}}}")["a"]
+    (threshold,) = row.thresholds
+    assert (row.checkpoint.last_commit_age_ms, threshold.holds) == ((0, True) if is_known else (None, False))
+    assert (threshold.why, row.exit_code) == ((None, 0) if is_known else (AHEAD, 1))
 
 
 def test_no_watermark_is_no_delay(golden, tmp_path, orders):
