@@ -96,7 +96,7 @@ class ExplainNotifier(DeclaredTask, BaseNotifier):
         try:
             context = dict(args[0])
             copy.copy(self).call(context)  # one object may serve many tasks, and rendering changes it
-        except Exception as error:  # of whatever is in a context, or of the class of a user
+        except (Exception, SystemExit) as error:  # of whatever is in a context, or of the class of a user
             self.log.warning("ckpt could not explain the failure: %s", _told(error))
 
     def call(self, context: Any) -> None:
@@ -114,7 +114,7 @@ class ExplainNotifier(DeclaredTask, BaseNotifier):
         for notifier in self.notifiers:
             try:
                 copy.copy(notifier)(dict(said))
-            except Exception as error:  # of the class of others: the next one is called all the same
+            except (Exception, SystemExit) as error:  # of the class of others: the next one is called all the same
                 self.log.warning("the notifier %s failed: %s", type(notifier).__name__, _told(error))
 
     def alert(self, context: Any) -> Alert:
@@ -148,7 +148,7 @@ class ExplainNotifier(DeclaredTask, BaseNotifier):
         """Render the templates. Returns why one cannot be rendered; the checkpoint is then not read."""
         try:
             self.render_template_fields(context)
-        except Exception as error:  # a template may call whatever it likes
+        except (Exception, SystemExit) as error:  # a template may call whatever it likes
             self.checkpoint = self.query = None
             return f"The checkpoint was not read: its template cannot be rendered: {_told(error)}."
         return None

@@ -12,6 +12,7 @@ from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointError, GateFailedError, ThresholdError
 from airflow_provider_ckpt.fleet import THREADS
 from airflow_provider_ckpt.hooks.checkpoint import duration_ms_of
+from airflow_provider_ckpt.hooks.given import is_nothing
 from airflow_provider_ckpt.hooks.query_file import read_file
 from airflow_provider_ckpt.lineage.page_link import CheckpointsLink
 from airflow_provider_ckpt.lineage.task import CheckpointTask
@@ -125,7 +126,10 @@ class CheckpointQueriesOperator(CheckpointTask, BaseOperator):
 
         file = self.declared_file
         assert file is not None  # declare_query has read it
-        wanted = read_flows(file, texts_of("query", self.query), self.hook.store)
+        names = texts_of("query", self.query)
+        if not names and not is_nothing(self.query):
+            raise CheckpointError("query is a list without a name; leave it out for all queries of the file")
+        wanted = read_flows(file, names, self.hook.store)
         for name in wanted.unknown:
             raise CheckpointError(f"{name:.100} is no query of {file.place}; {wanted.file.known_text(name)}")
         if not wanted.names and not wanted.failures:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from types import SimpleNamespace
 from urllib.parse import quote
@@ -143,6 +144,13 @@ def test_a_notifier_that_fails_is_named_and_the_next_one_called(context, capsys)
     one: list[dict] = []
     ExplainNotifier(notifiers=one.append)(context)
     assert len(one) == 1
+
+
+def test_a_notifier_that_exits_ends_nothing(context, capsys):
+    got: list[dict] = []
+    ExplainNotifier(notifiers=[lambda context: sys.exit(3), got.append])(context)
+    assert len(got) == 1
+    assert "failed: SystemExit" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -47,6 +47,13 @@ def test_a_threshold_that_is_passed_or_not_known_is_tried_again(declared, alert)
     assert not isinstance(failed.value, AirflowFailException)
 
 
+@pytest.mark.parametrize("query", [[], "[]"])
+def test_a_list_without_a_name_is_not_all_queries(declared, query):
+    declared(f"queries: {{a: {{checkpoint: {declared.checkpoint}}}}}")
+    with pytest.raises(AirflowFailException, match="query is a list without a name"):
+        read(query=query)
+
+
 def test_damage_and_what_is_gone_are_not_tried_again(declared):
     declared(f"queries: {{a: {{checkpoint: {declared.checkpoint}}}, b: {{checkpoint: gone}}}}")
     with pytest.raises(AirflowFailException, match=r"GATE_FAILED: b: .*the location does not exist"):
