@@ -60,8 +60,13 @@ def _each(arguments: Iterator[click.Argument]) -> Iterator[click.Argument]:
 
 
 def _absolute(param: click.Parameter | None, word: str) -> str:
-    how = None if param is None else named_by(param)
+    how = None if param is None or _is_no_file(param, word) else named_by(param)
     return word if how is None else how(word)
+
+
+def _is_no_file(param: click.Parameter, word: str) -> bool:
+    """True for the word that means no query file, which is none in any directory."""
+    return word == "none" and "--file" in param.opts
 
 
 def named_by(param: click.Parameter) -> Callable[[str], str] | None:

@@ -64,6 +64,12 @@ def test_a_printed_command_keeps_the_name_and_says_its_file(declared, capsys):
     )
 
 
+def test_the_word_for_no_file_is_none_in_a_printed_command(declared, capsys):
+    words = ("rollback", declared.checkpoint, "--to-batch", 6, "--file", "none", "--sink", "noop")
+    assert " --file none " in ckpt(capsys, *words)[1]["apply_command"]
+    assert " --file=none " in ckpt(capsys, *words[:4], "--file=none", *words[6:])[1]["apply_command"]
+
+
 def test_a_change_by_name_keeps_what_goes_where_the_file_says(declared, capsys):
     done = ckpt(capsys, "rollback", "orders", "--to-batch", 6, *WORD, "--accept-sink", "duplicated")[1]
     assert done["receipt"]["status"] == "applied"
