@@ -21,7 +21,7 @@ from airflow_provider_ckpt.storage.store import Store
 DEPLOY = {
     "spark_version": "4.3",
     "confs": {"spark.sql.shuffle.partitions": "2"},
-    "sources": ["file:/landing"],
+    "sources": ["file:/golden"],
     "sink": "console",
     "operators": ["stateStoreSave"],
 }
