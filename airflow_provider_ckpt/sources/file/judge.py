@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from airflow_provider_ckpt import codec
@@ -64,9 +63,12 @@ def _is_elsewhere(at: TableAtRestart, end: End) -> bool:
 
     Spark reads the files of the newest batch again when it starts. From another directory it stops: ``Wrong basePath``.
     """
-    with suppress(CheckpointFormatError, CheckpointNotFoundError):  # damaged, which other rules say
+    try:
         return end.is_elsewhere(at.planned or at.committed)
-    return False
+    except StoreUnavailableError:
+        raise
+    except CheckpointError:  # damaged, or not to be opened, which other rules say
+        return False
 
 
 def _expiring(at: TableAtRestart, end: End) -> TableLosses:
