@@ -301,12 +301,14 @@ def origins_of(context: click.Context) -> Mapping[str, str]:
 
 
 def require_declared(plan: Plan) -> None:
-    """Raise StalePlanError if the query file has changed since the plan was written."""
+    """Raise StalePlanError if the query file has changed since the plan was written; tell on stderr if it is gone."""
     named: Named | None = click.get_current_context().meta.get(META)
-    if named is not None:
-        from airflow_provider_ckpt.change.plan.declared import require_same_declared  # of changes alone
+    from airflow_provider_ckpt.change.plan.declared import GONE, require_same_declared  # of changes alone
 
+    if named is not None:
         require_same_declared(plan, named.file, named.query)
+    elif plan.declared:
+        click.secho(f"Warning: {GONE}", fg="yellow", err=True)
 
 
 def with_declarations(plan: Plan) -> Plan:

@@ -91,6 +91,23 @@ def test_a_plan_of_another_declaration_is_stale_and_says_the_difference(declared
     )
 
 
+@pytest.mark.parametrize("lost", ["the query", "the file", "its YAML", "by a word"])
+def test_a_plan_of_declarations_that_are_gone_says_so(declared, capsys, lost):
+    plan, words = declared.file.parent / "plan.json", ["rollback", str(declared.checkpoint), "--plan"]
+    assert ckpt(capsys, "rollback", "orders", "--to-batch", 6, "--plan-out", plan)[0] == 0
+    match lost:
+        case "the query":
+            declared.file.write_text("format_version: 1\nqueries: {other: {checkpoint: other}}\n")
+        case "the file":
+            declared.file.unlink()
+        case "its YAML":
+            declared.file.write_text("queries: [")
+    words += [str(plan), "--json", *(["--file", "none"] if lost == "by a word" else [])]
+    run(words)
+    told = capsys.readouterr().err
+    assert "a query file declared this query when the plan was made, and none does now: nothing is compared." in told
+
+
 def test_what_an_option_said_in_place_of_the_file_makes_no_plan_stale(declared, capsys):
     plan = declared.file.parent / "plan.json"
     ckpt(capsys, "rollback", "orders", "--to-batch", 6, "--sink", "noop", "--plan-out", plan)

@@ -16,6 +16,8 @@ from airflow_provider_ckpt.untrusted.bounded_json import parse_json
 
 #: Characters of a value that a plan holds; of a longer one it holds a digest.
 LONGEST = 200
+#: What is said of a plan that was made with declarations of a query file, where there are none now.
+GONE = "a query file declared this query when the plan was made, and none does now: nothing is compared."
 
 
 def with_declared(plan: Plan, query: Query, given: Collection[str] = ()) -> Plan:
