@@ -42,6 +42,28 @@ def shared_places(
             other = outputs.setdefault(paths.place(sink.location), name)
             if other != name:
                 yield (*path, *key), f"{other} has the same sink, and {_ONE_WRITER}"
+    yield from _roots_inside(queries, pipelines, paths)
+
+
+def _roots_inside(
+    queries: Mapping[str, Query], pipelines: Mapping[str, Pipeline], paths: Paths
+) -> Iterator[tuple[Path, str]]:
+    """Roots that are in the checkpoint or the output directory of a query, which lists what is there as its own."""
+    owned = {paths.place(query.checkpoint): f"the checkpoint of {name}" for name, query in queries.items()}
+    for _, name, query in _declared(queries, pipelines):
+        owned |= {paths.place(sink.location): f"the sink of {name}" for _, sink in _file_sinks(query)}
+    for path, _, query in _declared(queries, pipelines):
+        for key, root in (("backups", query.backups), ("undo", query.undo)):
+            found = [owned[place] for place in _upwards(paths.place(root or "")) if place in owned]
+            if root is not None and found:
+                yield (*path, key), f"it is in {found[0]}; give a place outside of it"
+
+
+def _upwards(place: str) -> Iterator[str]:
+    """A place and the directories above it."""
+    while place.strip("/"):
+        yield place
+        place = place.rpartition("/")[0]
 
 
 def _declared(

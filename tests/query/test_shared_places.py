@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import permutations
 
 import pytest
@@ -37,7 +38,7 @@ def test_one_checkpoint_has_one_name_however_it_is_written(one, other):
 
 
 def test_one_root_of_backups_is_of_one_query():
-    assert problems(a=Query("a", "/a", backups="/b"), b=Query("b", "/b", backups="file:/b/")) == [
+    assert problems(a=Query("a", "/a", backups="/k"), b=Query("b", "/b", backups="file:/k/")) == [
         (
             *("queries", "b", "backups"),
             "a has the same, and ckpt prune of b would delete backups of the other as well; put {query} into it, which "
@@ -74,3 +75,20 @@ def test_what_knows_its_queries_or_forgets_them_may_be_of_several(sink):
 def test_a_query_may_say_its_output_directory_twice():
     sink = parse_sink("file:/out")
     assert problems(a=Query("a", "/a", DeploySpec(sink=sink), sinks=(sink,))) == []
+
+
+@pytest.mark.parametrize("key", ["backups", "undo"])
+@pytest.mark.parametrize(
+    ("root", "problem"),
+    [
+        ("/ck/b/k", "it is in the checkpoint of b; give a place outside of it"),
+        ("file:/out/b", "it is in the sink of b; give a place outside of it"),
+        ("/out/a/k", "it is in the sink of a; give a place outside of it"),
+        ("/ck/bb", None),
+        ("/out", None),
+    ],
+)
+def test_no_root_is_in_the_checkpoint_or_the_output_of_a_query(key, root, problem):
+    a = replace(writing("a", "file:/out/a"), **{key: root})
+    found = problems(a=a, b=writing("b", "file:/out/b"))
+    assert found == ([] if problem is None else [("queries", "a", key, problem)])
