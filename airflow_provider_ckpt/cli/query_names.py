@@ -98,6 +98,8 @@ _NOT_OF: Mapping[str, tuple[str, ...]] = {"export": ("--source",)}
 _UNLESS_SHOWING, _CHANGING = tuple(_OPTIONS.keys() - {"--undo-to"}), ("--as", "--drop", "--plan")
 #: Options whose value is the checkpoint location of a query, by command.
 _TO_CHECKPOINTS = {"restore": "--to", "seed": "--from"}
+#: Options whose values are locations, or have one.
+_PLACED = ("--source", "--sink", "--undo-to", "--backup-root", "--to", "--from")
 #: Commands that take a word that is no place: of a new checkpoint, or of an error.
 _NEED_NO_PLACE = ("seed", "explain")
 #: Commands whose location is the root of the backups of a query.
@@ -123,6 +125,7 @@ def with_query(command: click.Command, words: Sequence[str], context: click.Cont
     file = place.read(is_needed=is_needed) if place is not None and (is_all or operands) else None
     if file is None:
         return list(words)
+    words = _opened(words, operands, file)
     if is_all:
         words = [*file.queries, *(file.pipelines if name in _OF_PIPELINES else ()), *words]
         operands, given = _operands(command, words)
@@ -138,6 +141,18 @@ def with_query(command: click.Command, words: Sequence[str], context: click.Cont
         named[0] = replace(named[0], name=at_alias)  # a printed command keeps the word
     declared, context.meta[META] = _declared_words(command, file, named[0], given)
     return [*declared, *_storage_options(file, words), *found]  # in front, because behind -- nothing is an option
+
+
+def _opened(words: Sequence[str], operands: Sequence[int], file: QueryFile) -> list[str]:
+    """The words with each location as ckpt opens it, as those of the file are."""
+    found = [file.paths.opened(word) if at in operands else word for at, word in enumerate(words)]
+    for at, word in enumerate(words):
+        option, equals, value = word.partition("=")
+        if option in _PLACED and equals:
+            found[at] = f"{option}={file.paths.opened_in(value)}"
+        elif at and words[at - 1] in _PLACED and at not in operands:
+            found[at] = file.paths.opened_in(word)
+    return found
 
 
 def _words_of_each(

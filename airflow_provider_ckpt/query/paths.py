@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 #: Schemes of one storage under several names: as Hadoop's connectors are called, and as ckpt calls it.
 _SAME_SCHEMES = {"s3a": "s3", "s3n": "s3", "abfs": "abfss", "wasb": "wasbs", "gcs": "gs"}
+#: Other beginnings of ``dbfs:/``: as a URL, and as Databricks mounts it.
+_DBFS = re.compile(r"dbfs:///+|/dbfs/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +27,20 @@ class Paths:
 
     def opened(self, location: str) -> str:
         """A location of the cluster as ckpt opens it."""
-        return _exchanged(location, self.mapped.items())
+        opened = _exchanged(location, self.mapped.items())
+        if opened == location and (dbfs := _DBFS.match(location)):
+            plain = f"dbfs:/{location[dbfs.end() :]}"
+            found = _exchanged(plain, self.mapped.items())
+            return location if found == plain else found
+        return opened
+
+    def opened_in(self, text: str) -> str:
+        """A declared sink or source, such as ``file:dbfs:/mnt/lake/a``, with its location as ckpt opens it."""
+        for at in (0, *(mark.end() for mark in re.finditer("[:=]", text))):
+            opened = self.opened(text[at:])
+            if opened != text[at:]:
+                return text[:at] + opened
+        return text
 
     def spelled(self, location: str) -> str:
         """A location that ckpt opens as the cluster spells it."""

@@ -50,6 +50,18 @@ def test_two_locations_of_one_place_are_equal(one, other):
     assert PATHS.place(one) == PATHS.place(other)
 
 
+@pytest.mark.parametrize("spelled", ["dbfs:///mnt/lake/a", "/dbfs/mnt/lake/a"])
+def test_dbfs_is_spelled_in_three_ways(spelled):
+    assert PATHS.opened(spelled) == "abfss://lake@acc.dfs.core.windows.net/a"
+    assert PATHS.opened("/dbfs/mnt/other") == "/dbfs/mnt/other"
+
+
+@pytest.mark.parametrize("before", ["", "delta:", "0=file:"])
+def test_a_location_in_a_declaration_is_opened(before):
+    assert PATHS.opened_in(f"{before}dbfs:/mnt/lake/raw/a") == f"{before}s3://raw/a"
+    assert PATHS.opened_in(f"{before}s3://other/a") == f"{before}s3://other/a"
+
+
 def test_other_places_are_other():
     assert PATHS.place("s3://lake/a") != PATHS.place("s3://lake/ab")
     assert PATHS.place("/") == "/"

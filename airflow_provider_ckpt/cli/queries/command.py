@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
 import click
 
 from airflow_provider_ckpt.cli.options import (
@@ -22,6 +25,10 @@ from airflow_provider_ckpt.fleet import THREADS
 from airflow_provider_ckpt.fleet.queries.read_flows import read_flows
 from airflow_provider_ckpt.fleet.queries.read_queries import QueryReader
 from airflow_provider_ckpt.fleet.queries.row import exit_code_of
+
+if TYPE_CHECKING:
+    from airflow_provider_ckpt.fleet.queries.read_flows import WantedQueries
+    from airflow_provider_ckpt.storage.store import Store
 
 
 @command(
@@ -87,8 +94,20 @@ def queries(
     if watch:
         from airflow_provider_ckpt.cli.queries.watch import watch as watch_queries  # what one call needs
 
-        find = (lambda: read_flows(file, names, opened)) if file.pipelines else None
-        watch_queries(reader, poll_interval, find)
+        watch_queries(reader, poll_interval, lambda: _found_again(names, opened))
     rows = list(reader.read())
     show(rows, file.place, shown_as)
     return exit_code_of(rows)
+
+
+def _found_again(names: tuple[str, ...], opened: Callable[[str], Store]) -> WantedQueries | None:
+    """The queries of the file as it is now; None for a file that has become broken, which is said."""
+    try:
+        file = declared_file()
+        wanted = read_flows(file, names, opened)
+        if wanted.unknown:
+            raise click.UsageError(unknown_name(wanted.unknown[0], wanted.file))
+    except click.UsageError as error:
+        click.secho(f"Warning: {error.message}; the queries are read as before.", fg="yellow", err=True)
+        return None
+    return wanted

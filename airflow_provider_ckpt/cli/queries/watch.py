@@ -24,13 +24,13 @@ from airflow_provider_ckpt.times import time_text
 _AROUND = 14
 
 
-def watch(reader: QueryReader, interval_s: float, find: Callable[[], WantedQueries] | None) -> NoReturn:
+def watch(reader: QueryReader, interval_s: float, find: Callable[[], WantedQueries | None]) -> NoReturn:
     """Read and show the queries until somebody interrupts it.
 
     Args:
         reader: Reads them.
         interval_s: From the begin of one reading to that of the next, seconds.
-        find: Finds the queries anew after each pause; None where they stay the same.
+        find: Finds the queries anew after each pause, because the file may have changed; None leaves them as they are.
     """
     before: dict[str, QueryRow] = {}
     while True:
@@ -42,8 +42,8 @@ def watch(reader: QueryReader, interval_s: float, find: Callable[[], WantedQueri
             _tell(rows, before)
         before = {row.name: row for row in rows}
         time.sleep(max(0.05, interval_s - (time.monotonic() - began_s)))
-        if find is not None:
-            reader.take(find())
+        if (found := find()) is not None:
+            reader.take(found)
 
 
 def _draw(rows: Sequence[QueryRow], interval_s: float) -> None:

@@ -58,6 +58,18 @@ def test_a_query_that_goes_on_is_no_line(declared, capsys, pauses):
     assert line.endswith("Z 1 query: nothing to report")
 
 
+def test_the_file_is_read_again_and_a_broken_one_ends_nothing(declared, capsys, pauses):
+    declared(f"  orders: {{checkpoint: {declared.checkpoint}}}")
+    pauses(
+        lambda: declared("  orders: ["),
+        lambda: declared(f"  orders: {{checkpoint: {declared.checkpoint}, alert: {{age: 1ms}}}}"),
+    )
+    assert run(["queries", "--watch"]) == 130
+    told = capsys.readouterr()
+    assert "the queries are read as before" in told.err
+    assert "the age of the newest commit" in told.out
+
+
 def test_a_terminal_gets_the_table_anew(declared, capsys, pauses, monkeypatch):
     declared(f"  orders: {{checkpoint: {declared.checkpoint}}}")
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
