@@ -70,7 +70,11 @@ class ForecastFields(TypedDict):
     ]
     not_foretold: Annotated[dict[str, str], "what is missing to say so of the other sources, by source id"]
     watermark_ms: Annotated[int | None, "watermark of the first batch, epoch milliseconds"]
-    waits_for_data: Annotated[bool, "no batch runs until there is new data, and results of closed windows wait for it"]
+    waits_for_data: Annotated[
+        bool,
+        "no batch runs until there is new data: all sources were asked and are read to their ends, or results of "
+        "closed windows wait for it",
+    ]
     confs: Annotated[list[ConfFields], "outcome of each once-only conf"]
 
 

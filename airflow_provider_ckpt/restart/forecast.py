@@ -57,7 +57,8 @@ class Forecast:
         unknown: What could stop Spark or lose data, and was not judged, because it was neither declared nor read.
         topic_ids: The ids of the topics that the declared Kafka brokers have, by source id and name: ``0/orders``.
         next_batches: What the first batch reads of each source; None when no Kafka source is declared.
-        waits_for_data: Whether results of closed windows wait for new data, without which no batch runs.
+        waits_for_data: Whether no batch runs without new data: all sources are read to their ends, or results of
+            closed windows wait for it.
     """
 
     resumes_at_batch: int | None
@@ -133,7 +134,12 @@ class Forecast:
 
 
 def forecast(
-    view: CheckpointView, deploy: DeploySpec, lost: Losses | None = None, batches: NextBatches | None = None
+    view: CheckpointView,
+    deploy: DeploySpec,
+    lost: Losses | None = None,
+    batches: NextBatches | None = None,
+    *,
+    all_read: bool = False,
 ) -> Forecast:
     """Forecast the restart of the query of a checkpoint that was read.
 
@@ -142,6 +148,7 @@ def forecast(
         deploy: The deploy on it.
         lost: Answers of its sources, when they were asked; Spark asks them after everything else.
         batches: Ranges that it reads next, when its sources were asked.
+        all_read: True if all of its sources were asked, and none has anything that the query has not read.
     """
     met = list(dict.fromkeys([*start(view, deploy), *named(lost.findings if lost else (), deploy.spark_version)]))
     error = next((finding.spark_error for finding in met if finding.spark_error), None)
@@ -151,7 +158,9 @@ def forecast(
     topic_ids = lost.topic_ids if lost else {}
     if error is not None or is_closed(view):
         return Forecast(None, None, error, confs, findings, unknown=unknown, topic_ids=topic_ids)
-    drops_planned = trigger_of(deploy.trigger, view.operator_names) == REAL_TIME
+    trigger = trigger_of(deploy.trigger, view.operator_names)
+    drops_planned = trigger == REAL_TIME
+    is_idle = all_read and trigger not in (REAL_TIME, "continuous") and view.in_flight is None
     return Forecast(
         resumes_at_batch=view.next_batch,
         reruns_batch=None if drops_planned else view.in_flight,
@@ -164,7 +173,7 @@ def forecast(
         unknown=unknown,
         topic_ids=topic_ids,
         next_batches=batches,
-        waits_for_data=why_waiting(view) is not None,
+        waits_for_data=is_idle or why_waiting(view) is not None,
     )
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from airflow_provider_ckpt.checkpoint.find_flows import find_surroundings, with_version
 from airflow_provider_ckpt.checkpoint.flows import flow_of
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks.inspect import examine
 from airflow_provider_ckpt.clock import now_ms
-from airflow_provider_ckpt.errors import CheckpointNotFoundError
+from airflow_provider_ckpt.errors import CheckpointError, CheckpointNotFoundError
 from airflow_provider_ckpt.query.deploy import DeploySpec
 from airflow_provider_ckpt.restart.flows import without_finished
 from airflow_provider_ckpt.restart.forecast import Forecast, forecast
@@ -19,6 +19,11 @@ from airflow_provider_ckpt.restart.real_time import refused_options
 from airflow_provider_ckpt.sinks.file import read_file_sink
 from airflow_provider_ckpt.sinks.read_marker import read_marker
 from airflow_provider_ckpt.storage.store import Store
+
+if TYPE_CHECKING:
+    from airflow_provider_ckpt.sources.kafka.ask_brokers import Brokers
+    from airflow_provider_ckpt.sources.open_end import Access
+    from airflow_provider_ckpt.sources.read_lag import LagQuestion
 
 
 def forecast_restart(
@@ -62,6 +67,7 @@ def forecast_restart(
     from airflow_provider_ckpt.sources.kafka.ask_brokers import Brokers  # loads the sources, which few deploys declare
     from airflow_provider_ckpt.sources.kafka.foresee_batches import foresee_batches
     from airflow_provider_ckpt.sources.open_end import Access
+    from airflow_provider_ckpt.sources.read_lag import LagQuestion
 
     access = Access(open_store, store, kafka_config or {}, kafka_configs=kafka_configs or {})
     brokers = Brokers(access.kafka_config, configs=access.kafka_configs)
@@ -81,7 +87,24 @@ def forecast_restart(
         for name, source in declared.items()
         if name not in fit
     }
-    return view, forecast(view, deploy, lost, replace(batches, missing={**batches.missing, **other}))
+    batches = replace(batches, missing={**batches.missing, **other})
+    is_read = _is_read(view, LagQuestion(declared, options), access, brokers)
+    return view, forecast(view, deploy, lost, batches, all_read=is_read)
+
+
+def _is_read(view: CheckpointView, question: LagQuestion, access: Access, brokers: Brokers) -> bool:
+    """True if every source was asked where it ends, and the query has read all of it."""
+    from airflow_provider_ckpt.sources.read_lag import read_lag  # loads the sources, as above
+
+    if view.latest_committed is None or view.in_flight is not None:
+        return False
+    try:
+        lags = read_lag(view, question, access, now_ms(), brokers)
+    except CheckpointError:  # which says nothing of the restart that was not judged before
+        return False
+    return bool(lags) and all(
+        lag.source_type and lag.total == 0 and not lag.is_partial and not lag.lost for lag in lags
+    )
 
 
 def _examined(store: Store, *, quick: bool, sink: Store | None = None) -> CheckpointView:

@@ -14,6 +14,7 @@ from airflow_provider_ckpt.checks.no_data import reads_nothing_between, why_wait
 from airflow_provider_ckpt.cli import run
 from airflow_provider_ckpt.query.sink import parse_sink
 from airflow_provider_ckpt.storage.store import Store
+from tests.forgotten_reader import drop, make_lake
 
 #: The newest batch of these has read no data; in the first two it has given rows.
 NO_DATA = {"agg-hdfs": 7, "session-window": 5, "drop-duplicates": 7, "join-hdfs": 4}
@@ -53,3 +54,39 @@ def test_the_gate_and_a_wait_say_it(golden, capsys):
     assert "runs batch 7 when there is new data: until then nothing" in " ".join(capsys.readouterr().out.split())
     assert run(["wait", str(checkpoint), "--batch", "7", "--timeout", "0s"]) == 1
     assert "Nothing runs until there is new data: batch 6 has moved" in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize(
+    ("options", "waits"),
+    [
+        (["--source", "0=file:{lake}/orders"], True),
+        (["--source", "0=file:{lake}/orders", "--trigger", "availableNow"], True),
+        (["--source", "0=file:{lake}/orders", "--trigger", "continuous"], False),
+        (["--source", "0=file"], False),
+        ([], False),
+    ],
+)
+def test_a_query_that_has_read_all_of_its_sources_waits_for_data(tmp_path, capsys, options, waits):
+    lake = make_lake(tmp_path)
+    for batch_id in range(6):
+        (lake / f"orders/{batch_id}.parquet").write_bytes(b"1")
+    drop(lake, 5)  # the log of the sink is what Spark lists, and the query has read what it names
+    words = ["gate", f"{lake}/totals", *(word.format(lake=lake) for word in options)]
+    run([*words, "--json"])
+    assert json.loads(capsys.readouterr().out)["waits_for_data"] is waits
+    run(words)
+    assert (
+        "runs batch 5 when there is new data: until then nothing" in " ".join(capsys.readouterr().out.split())
+    ) is waits
+
+
+@pytest.mark.parametrize("unread", ["a file", "a batch in flight"])
+def test_a_query_with_something_to_read_runs(tmp_path, capsys, unread):
+    lake = make_lake(tmp_path)
+    for batch_id in range(6):
+        (lake / f"orders/{batch_id}.parquet").write_bytes(b"1")
+    if unread == "a batch in flight":
+        drop(lake, 5)
+        (lake / "totals/commits/4").unlink()
+    run(["gate", f"{lake}/totals", "--source", f"0=file:{lake}/orders", "--json"])
+    assert json.loads(capsys.readouterr().out)["waits_for_data"] is False
