@@ -107,6 +107,15 @@ class FleetRow(Documented):
         return min((finding.severity for finding in self.findings), key=SEVERITIES.index, default=None)
 
     @property
+    def is_stalled(self) -> bool:
+        """True if there is no commit for much longer than usual, and not because there was nothing to read."""
+        has_read_all = bool(self.sources) and all(
+            source.is_known and source.total == 0 and not source.is_partial and not source.lost
+            for source in self.sources or ()
+        )
+        return self.stalled_ms is not None and not has_read_all
+
+    @property
     def lag(
         self,
     ) -> Annotated[list[LagSummaryFields] | None, "how far the query is behind each source; null when nobody asked"]:

@@ -11,9 +11,11 @@ import pytest
 from airflow_provider_ckpt.cli import run
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.fleet.index import FleetIndex
+from airflow_provider_ckpt.fleet.queries.row import QueryRow
 from airflow_provider_ckpt.fleet.read_index import IndexReader
 from airflow_provider_ckpt.fleet.row import FleetRow
 from airflow_provider_ckpt.fleet.write_index import put_index
+from airflow_provider_ckpt.report.query_tables import queries_table
 from airflow_provider_ckpt.report.tables import fleet_table
 from airflow_provider_ckpt.sources.lag import SourceLag
 from airflow_provider_ckpt.storage.store import Store
@@ -210,6 +212,15 @@ def test_how_long_ago_the_last_commit_was(seconds, shown):
     table = fleet_table([FleetRow("q", last_commit_age_ms=seconds * 1000), FleetRow("p")])
     column = table.columns.index("last commit")
     assert [row[column] for row in table.rows] == [f"{shown} ago", None]
+
+
+@pytest.mark.parametrize(("unread", "is_stalled"), [(None, True), (5, True), (0, False)])
+def test_a_query_that_has_read_all_is_idle_and_not_called_stalled(unread, is_stalled):
+    sources = None if unread is None else (SourceLag("0", "kafka", "offsets", unread),)
+    row = FleetRow("q", latest_committed_batch=1, last_commit_age_ms=600_000, stalled_ms=600_000, sources=sources)
+    fleet, (queries, _) = fleet_table([row]), queries_table([QueryRow("q", "q", checkpoint=row)], 400)
+    assert ("stalled" in str(fleet.rows)) is is_stalled
+    assert ("stalled" in str(queries.rows)) is is_stalled
 
 
 def test_an_index_is_written_beside_what_is_printed(capsys, fleet, tmp_path):
