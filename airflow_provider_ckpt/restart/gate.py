@@ -98,7 +98,10 @@ def _is_read(view: CheckpointView, question: LagQuestion, access: Access, broker
 
     if view.latest_committed is None or view.in_flight is not None:
         return False
+    files = [source for source in question.sources.values() if source.type == "file" and source.place]
     try:
+        if not all(access.open_store(source.directory).ls()[0] for source in files):
+            return False  # without a file it need not be what the query has read
         lags = read_lag(view, question, access, now_ms(), brokers)
     except CheckpointError:  # which says nothing of the restart that was not judged before
         return False

@@ -63,6 +63,8 @@ def test_the_gate_and_a_wait_say_it(golden, capsys):
         (["--source", "0=file:{lake}/orders", "--trigger", "availableNow"], True),
         (["--source", "0=file:{lake}/orders", "--trigger", "continuous"], False),
         (["--source", "0=file"], False),
+        (["--source", "0=file:{lake}/gone"], False),
+        (["--source", "0=file:{lake}"], False),
         ([], False),
     ],
 )
