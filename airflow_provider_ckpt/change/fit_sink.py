@@ -18,7 +18,7 @@ from airflow_provider_ckpt.codec.offset_log import OffsetSeq
 from airflow_provider_ckpt.errors import PlanError
 from airflow_provider_ckpt.query.sink import Sink
 from airflow_provider_ckpt.sinks.effects import SinkEffect
-from airflow_provider_ckpt.sinks.fit import Misfit, QueryBatches, doubt_of, misfit, misfit_of_backup
+from airflow_provider_ckpt.sinks.fit import Misfit, QueryBatches, misfit, misfit_of_backup
 from airflow_provider_ckpt.sinks.memory import memory_of
 from airflow_provider_ckpt.sinks.read_marker import read_marker
 from airflow_provider_ckpt.storage.store import Store
@@ -31,17 +31,13 @@ class FittedSink:
     Args:
         marker: What the sink remembers of the query.
         name: As it was declared, at its absolute location.
-        doubt: What makes it doubtful that it is the query's own; None when nothing does.
     """
 
     marker: SinkMarker
     name: str
-    doubt: Misfit | None = None
 
     def named(self, effect: SinkEffect) -> SinkEffect:
-        """An effect on this sink, under the name by which a plan knows it; not an exact one on a doubtful sink."""
-        if self.doubt is not None and effect.effect == "exact":
-            return SinkEffect(self.name, "unknown", self.doubt.reason, self.doubt.hint)
+        """An effect on this sink, under the name by which a plan knows it."""
         return replace(effect, sink=self.name)
 
 
@@ -61,8 +57,8 @@ def fit_sink(stores: Stores, view: CheckpointView, said: Sink | None, batch_id: 
     sink = stores.declared(said)
     store = stores.sink if sink.directory else None
     marker = read_marker(sink, store, view.query_id, batch_id)
-    known = require_fit(stores.checkpoint, stores.undo, view, sink, store, marker)
-    return FittedSink(marker, sink.at(store).name, doubt_of(marker, view.planned_ms, view.committed_ms, known=known))
+    require_fit(stores.checkpoint, stores.undo, view, sink, store, marker)
+    return FittedSink(marker, sink.at(store).name)
 
 
 # --- refusing ------------------------------------------------------------------------------------------------------
@@ -75,8 +71,8 @@ def require_fit(
     sink: Sink,
     store: Store | None,
     marker: SinkMarker,
-) -> bool:
-    """Raise PlanError for a sink that is not the query's own; true if it is remembered as that.
+) -> None:
+    """Raise PlanError for a sink that is not the query's own.
 
     Args:
         checkpoint: The checkpoint.
@@ -88,7 +84,7 @@ def require_fit(
     """
     known = require_remembered(checkpoint, view.query_id, sink, store)
     if store is None:
-        return known
+        return
     now = QueryBatches(last_written(checkpoint, view), view.latest_planned)
     before = [
         QueryBatches(record.from_batch, record.from_batch + 1)
@@ -96,7 +92,6 @@ def require_fit(
         if record.from_batch is not None
     ]
     _refuse(misfit(marker, now, before, known=known), checkpoint, sink, store)
-    return known
 
 
 def require_fit_of_backup(

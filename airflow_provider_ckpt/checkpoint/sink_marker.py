@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from airflow_provider_ckpt.query.sink import FILE_FORMATS, NOT_DECLARED
 
@@ -28,13 +28,11 @@ class SinkCommit:
         version: How the format names the state after it: table version, snapshot id, instant.
         batch_id: The batch of the query that the commit holds; None for a commit of another writer, or of maintenance.
         operation: The format's name of it.
-        written_ms: Of a file sink when it was written, epoch milliseconds; None when not known.
     """
 
     version: str
     batch_id: int | None = None
     operation: str = ""
-    written_ms: int | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

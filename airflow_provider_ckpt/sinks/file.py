@@ -112,6 +112,6 @@ def read(sink: Sink, store: Store, query_id: str, batch_id: int) -> SinkMarker:
 
 def marker_of(log: SinkLog) -> SinkMarker:
     """The memory that a log is."""
-    entries, times = sorted(log.entries.items(), key=lambda item: item[0].batch_id), log.entries_ms
-    commits = tuple(SinkCommit(name, entry.batch_id, written_ms=times[entry.batch_id]) for entry, name in entries)
+    entries = sorted(log.entries.items(), key=lambda item: item[0].batch_id)
+    commits = tuple(SinkCommit(name, entry.batch_id) for entry, name in entries)
     return SinkMarker("file", log.location, last_batch=log.latest, commits=commits)

@@ -7,13 +7,11 @@ chance at the same batch; it is excluded by memory: the sink that was declared f
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from airflow_provider_ckpt.checkpoint.file_sink_log import while_it_ran
 from airflow_provider_ckpt.checkpoint.sink_marker import SinkMarker
 from airflow_provider_ckpt.query.sink import MARKING
-from airflow_provider_ckpt.times import time_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,35 +73,6 @@ def misfit(
 def misfit_of_backup(marker: SinkMarker, batch_id: int) -> Misfit | None:
     """Evidence that a sink does not belong to a query backed up after ``batch_id``; the sink may be ahead."""
     return misfit(marker, QueryBatches(batch_id, batch_id), known=True)
-
-
-def doubt_of(
-    marker: SinkMarker, planned_ms: Mapping[int, int], committed_ms: Mapping[int, int], *, known: bool = False
-) -> Misfit | None:
-    """What makes it doubtful that the log of a file sink is the query's own: an entry that its batch did not write.
-
-    A log that was copied has other times, so this is no proof of another query.
-
-    Args:
-        marker: The sink's memory.
-        planned_ms: When batches of the query began, by batch.
-        committed_ms: When they were committed, by batch.
-        known: True if the sink was declared for this checkpoint before: ``ckpt`` may have written entries of its log.
-    """
-    for entry in () if known else reversed(marker.commits):
-        batch, at_ms = entry.batch_id, entry.written_ms
-        if batch is None or at_ms is None:
-            continue
-        began, ended = planned_ms.get(batch), committed_ms.get(batch)
-        if while_it_ran(at_ms, began, ended):
-            continue
-        is_late = while_it_ran(at_ms, began, None) and ended is not None
-        when = f"after the query committed it ({time_text(ended or 0)})" if is_late else "before the query planned it"
-        return Misfit(
-            f"its log got batch {batch} at {time_text(at_ms)}, {when}: it is the log of another query, or was copied",
-            "Make sure that the query writes to it. If it does not, declare the sink that it writes to.",
-        )
-    return None
 
 
 def _misfit_of_files(

@@ -76,17 +76,6 @@ def test_the_log_of_another_query_is_never_trimmed(revenue, ckpt, batches):
     assert everything(revenue) == before and len(list((output / "_spark_metadata").iterdir())) == len(batches)
 
 
-def test_the_log_of_another_query_at_the_same_batch_is_told_by_its_times(revenue, ckpt):
-    """Its entry was written long after the query had committed the batch, so nobody knows what a trimmed log does."""
-    output, before = other_output(revenue, range(5)), everything(revenue)
-    code, said = ckpt(*back(revenue, output, *DO_IT))
-    assert code == 4 and everything(revenue) == before and len(list((output / "_spark_metadata").iterdir())) == 5
-    assert f"on file:{output} is unknown: its log got batch 4 at 20" in said["error"]["message"]
-    assert ", after the query committed it (20" in said["error"]["message"]
-    code, said = ckpt(*back(revenue, revenue / "output", *DO_IT))
-    assert code == 0, "its own has the times of its batches"
-
-
 def test_one_that_is_at_the_same_batch_is_told_by_the_sink_that_was_declared_first(revenue, ckpt):
     declare(revenue)
     output, before = other_output(revenue, range(5)), everything(revenue)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from airflow_provider_ckpt.checkpoint.sink_marker import SinkCommit, SinkMarker
-from airflow_provider_ckpt.sinks.fit import QueryBatches, doubt_of, misfit, misfit_of_backup
+from airflow_provider_ckpt.sinks.fit import QueryBatches, misfit, misfit_of_backup
 
 
 def files(latest: int | None) -> SinkMarker:
@@ -74,27 +74,3 @@ def test_a_sink_that_is_behind_is_refused_also_when_it_is_known():
 def test_a_backup_s_sink_has_its_batch_and_may_be_ahead():
     assert misfit_of_backup(files(5), 5) is misfit_of_backup(files(90), 5) is None
     assert misfit_of_backup(files(4), 5) and misfit_of_backup(files(None), 5) and misfit_of_backup(table("delta"), 5)
-
-
-def written(at_ms: int | None) -> SinkMarker:
-    """A file sink whose log got batch 5 at a time; the query ran the batch from 100 s to 110 s."""
-    return SinkMarker("file", "/lake/orders", last_batch=5, commits=(SinkCommit("5", 5, written_ms=at_ms),))
-
-
-RAN = ({5: 100_000}, {5: 110_000})
-
-
-@pytest.mark.parametrize("at_ms", [98_000, 105_000, 112_000, None])
-def test_an_entry_that_its_batch_may_have_written_is_no_doubt(at_ms):
-    """The clocks of the driver and of the storage differ by two seconds at most."""
-    assert doubt_of(written(at_ms), *RAN) is None
-
-
-@pytest.mark.parametrize(
-    ("at_ms", "when"), [(97_999, "before the query planned it"), (112_001, "after the query committed it (1970-01-01T")]
-)
-def test_an_entry_that_its_batch_did_not_write_is_one(at_ms, when):
-    found = doubt_of(written(at_ms), *RAN)
-    assert found is not None and when in found.reason and found.reason.startswith("its log got batch 5 at 1970-01-01T")
-    assert doubt_of(written(at_ms), *RAN, known=True) is None, "ckpt may have written it: an undo, a repair"
-    assert doubt_of(written(at_ms), {}, {4: 1}) is None, "nothing is known of the batch"
