@@ -50,6 +50,7 @@ def test_the_scheduler_is_told_what_the_trigger_needs(checkpoint):
         "checkpoint_conn_id": "lake",
         "storage_options": None,
         "kafka_options": None,
+        "kafka_clusters": None,
         "query": None,
         "query_file": None,
         "poke_interval": 0.1,

@@ -90,6 +90,7 @@ def test_every_argument_survives_serialisation(query):
         "checkpoint_conn_id": "lake",
         "storage_options": None,
         "kafka_options": None,
+        "kafka_clusters": None,
         "query": None,
         "query_file": None,
         "poke_interval": 7.5,
