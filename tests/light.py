@@ -47,7 +47,7 @@ for name in names:
         if error.name.partition(".")[0] not in ("mcp", "pyarrow", "pydantic", "pyspark", "pytest"):
             raise
         without.append(name.removeprefix("airflow_provider_ckpt."))
-assert all(name.startswith(("cli.assistant", "cli.mcp_server", "history.arrow", "spark.", "storage.testing")) for name in without), without
+assert all(name.startswith(("cli.mcp.assistant", "cli.mcp.server", "batches.arrow", "spark.", "storage.testing")) for name in without), without
 print(len(names) - len(without), "of", len(names))
 """
 

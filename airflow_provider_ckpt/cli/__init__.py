@@ -46,7 +46,7 @@ MODULES = {
     "publish-offsets": "positions.publish",
     "seed": "changes.seed",
     "completion": "completion",
-    "mcp": "mcp",
+    "mcp": "mcp.command",
 }
 
 #: What the commands are for, as the help and the reference group them; those that are called most come first.

@@ -14,7 +14,7 @@ from typing import Any, get_args
 import pytest
 
 from airflow_provider_ckpt.cli import run
-from airflow_provider_ckpt.cli.assistant import Assistant, Goal, RefusedError, reset_goals
+from airflow_provider_ckpt.cli.mcp.assistant import Assistant, Goal, RefusedError, reset_goals
 from airflow_provider_ckpt.cli.options import open_store
 from airflow_provider_ckpt.fleet.read_query_file import read_query_file
 from airflow_provider_ckpt.query.query_file import QueryFile
@@ -291,7 +291,7 @@ def test_a_link_to_another_place_below_the_roots_is_followed(lake, tmp_path, cap
 @pytest.mark.parametrize("value", [{"orders": {"0": 50}}, '{"orders":{"0":50}}'], ids=["object", "text"])
 def test_offsets_are_an_object_or_its_text(lake, monkeypatch, value):
     asked = []
-    monkeypatch.setattr("airflow_provider_ckpt.cli.assistant.run", lambda words, shown: asked.append(words) or 0)
+    monkeypatch.setattr("airflow_provider_ckpt.cli.mcp.assistant.run", lambda words, shown: asked.append(words) or 0)
     assistant(lake).plan_reset(str(lake / "orders"), "offsets", "0=kafka", value)
     [goal] = [word.removeprefix("--to-offsets=") for word in asked[0] if word.startswith("--to-offsets=")]
     assert json.loads(goal) == {"orders": {"0": 50}}
@@ -387,7 +387,7 @@ def test_a_reset_by_name_needs_no_source_where_one_is_declared(lake, tmp_path):
 
 def test_the_brokers_of_a_query_are_asked_with_the_configuration_of_the_server(lake, file, monkeypatch):
     said: list[str] = []
-    monkeypatch.setattr("airflow_provider_ckpt.cli.assistant.run", lambda words, shown: said.extend(words) or 0)
+    monkeypatch.setattr("airflow_provider_ckpt.cli.mcp.assistant.run", lambda words, shown: said.extend(words) or 0)
     of = assistant(lake, file=file, kafka_config=["security.protocol=SSL"])
     for name, tools in {"clicks": ("show", "gate"), "orders": (), f"{lake}/c": ("show", "gate")}.items():
         for tool in ("show", "gate", "check", "log"):

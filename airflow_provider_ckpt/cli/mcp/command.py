@@ -62,7 +62,7 @@ def mcp(
     pairs(storage_options, "--storage-option")
     pairs(kafka_config, "--kafka-config")
     try:
-        from airflow_provider_ckpt.cli.mcp_server import serve
+        from airflow_provider_ckpt.cli.mcp.server import serve
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types", "pydantic"):
             raise

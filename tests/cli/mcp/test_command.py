@@ -6,11 +6,12 @@ import sys
 
 import pytest
 
-from airflow_provider_ckpt.cli import mcp_server, run
+from airflow_provider_ckpt.cli import run
+from airflow_provider_ckpt.cli.mcp import server
 
 
 def test_without_the_sdk_a_sentence_says_what_to_install(monkeypatch, capsys):
-    for module in ("airflow_provider_ckpt.cli.mcp_server", "mcp.server.mcpserver"):
+    for module in ("airflow_provider_ckpt.cli.mcp.server", "mcp.server.mcpserver"):
         monkeypatch.delitem(sys.modules, module, raising=False)
     monkeypatch.setitem(sys.modules, "mcp.server.mcpserver", None)
     monkeypatch.setitem(sys.modules, "mcp", None)
@@ -27,7 +28,7 @@ def test_a_wrong_command_line_is_a_usage_error(options, capsys):
 @pytest.mark.parametrize("how", ["option", "environment", "found"])
 def test_the_query_file_is_the_named_one_and_never_one_that_is_found(monkeypatch, tmp_path, how):
     served = []
-    monkeypatch.setattr(mcp_server, "serve", lambda *given: served.append(given[-1]))
+    monkeypatch.setattr(server, "serve", lambda *given: served.append(given[-1]))
     (tmp_path / "ckpt.yaml").write_text("format_version: 1\nqueries: {a: {checkpoint: /c}}")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("CKPT_FILE", "ckpt.yaml" if how == "environment" else "")

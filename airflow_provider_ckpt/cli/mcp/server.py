@@ -13,7 +13,7 @@ from mcp_types import ToolAnnotations
 from pydantic import ValidationError
 
 from airflow_provider_ckpt import __version__
-from airflow_provider_ckpt.cli.assistant import Answer, Assistant, RefusedError
+from airflow_provider_ckpt.cli.mcp.assistant import Answer, Assistant, RefusedError
 from airflow_provider_ckpt.query.query_file import QueryFile
 from airflow_provider_ckpt.storage.roots import Roots
 from airflow_provider_ckpt.visible import visible

@@ -1,0 +1,1 @@
+"""``ckpt mcp``: the tools by which assistants read."""
