@@ -11,6 +11,11 @@ LONGEST_MS = 100_000 * 86_400_000
 FIRST_MS, LAST_MS = -62_135_596_800_000, 253_402_300_799_999
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
+#: Clocks of two machines differ by so much, milliseconds, and nothing is wrong with either.
+SKEW_MS = 60_000
+#: Why an age is not known, where the time is later than that.
+AHEAD = "the clock of the storage is ahead of this machine's"
+
 DURATIONS = "write 36h, 1h30m, 2d, ISO 8601 such as PT5M or P1D, or seconds"
 TIMES = "write ISO 8601 such as 2026-11-21T05:00Z, epoch milliseconds, 2 hours ago, now-2h or now+2h"
 
@@ -164,3 +169,8 @@ def duration_text(duration_ms: float) -> str:
     if hours < 48:
         return f"{hours} h {minutes % 60} min".removesuffix(" 0 min")
     return f"{days} d {hours % 24} h".removesuffix(" 0 h")
+
+
+def age_ms(at_ms: int, seen_ms: int) -> int | None:
+    """How long before ``seen_ms`` something was written; None for what is written later, but for a small skew."""
+    return max(0, seen_ms - at_ms) if at_ms <= seen_ms + SKEW_MS else None

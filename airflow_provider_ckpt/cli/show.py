@@ -16,14 +16,13 @@ from airflow_provider_ckpt.cli.light_check import light_check, say_light_check, 
 from airflow_provider_ckpt.cli.options import command, directories, open_store, opening, option, shared
 from airflow_provider_ckpt.cli.positions.source_options import AskedSources, asked_sources, asking
 from airflow_provider_ckpt.cli.render import print_json, print_tables, say, when
-from airflow_provider_ckpt.clock import AHEAD, age_ms
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointFormatError
 from airflow_provider_ckpt.graph.proven_types import ProvenType
 from airflow_provider_ckpt.graph.read_types import read_types
 from airflow_provider_ckpt.report.table import Table, facts
 from airflow_provider_ckpt.storage.store import Store
-from airflow_provider_ckpt.times import duration_text
+from airflow_provider_ckpt.times import AHEAD, age_ms, duration_text
 from airflow_provider_ckpt.visible import visible
 
 if TYPE_CHECKING:

@@ -15,7 +15,6 @@ from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks import check
 from airflow_provider_ckpt.checks.findings import Finding, worst_first
 from airflow_provider_ckpt.checks.inspect import examine
-from airflow_provider_ckpt.clock import age_ms
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.fleet import THREADS
@@ -28,6 +27,7 @@ from airflow_provider_ckpt.restart.judged import not_read
 from airflow_provider_ckpt.sources.kafka.loss import Losses
 from airflow_provider_ckpt.storage.concurrency import in_order
 from airflow_provider_ckpt.storage.store import Store
+from airflow_provider_ckpt.times import age_ms
 
 #: The brokers are asked for so many checkpoints together; as many views are held at once.
 TOGETHER = 200

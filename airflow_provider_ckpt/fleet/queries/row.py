@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from airflow_provider_ckpt.clock import AHEAD
 from airflow_provider_ckpt.documents import ErrorFields
 from airflow_provider_ckpt.documents.as_document import Documented
 from airflow_provider_ckpt.errors import CheckpointError, GateFailedError
 from airflow_provider_ckpt.fleet.queries.thresholds import Measures, Threshold, judge_thresholds
 from airflow_provider_ckpt.fleet.row import FleetRow
 from airflow_provider_ckpt.query.query_file import Query, QueryFile
+from airflow_provider_ckpt.times import AHEAD
 
 
 @dataclass(frozen=True, slots=True)

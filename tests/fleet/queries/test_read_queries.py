@@ -10,7 +10,7 @@ from threading import Event
 import pytest
 
 from airflow_provider_ckpt.cli import run
-from airflow_provider_ckpt.clock import AHEAD, now_ms
+from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.errors import CheckpointNotFoundError, StoreUnavailableError
 from airflow_provider_ckpt.fleet.queries.read_flows import read_flows
 from airflow_provider_ckpt.fleet.queries.read_queries import NO_ENGINE, QueryReader
@@ -18,6 +18,7 @@ from airflow_provider_ckpt.fleet.queries.row import QueryRow
 from airflow_provider_ckpt.query.query_parser import parse_query_file
 from airflow_provider_ckpt.report.query_tables import headline, matter_lines, unknown_lines
 from airflow_provider_ckpt.storage.store import Store
+from airflow_provider_ckpt.times import AHEAD
 from tests.fleets import damage, make_fleet, teams
 from tests.forgotten_reader import drop, make_lake
 
