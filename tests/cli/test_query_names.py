@@ -78,12 +78,15 @@ def test_a_change_by_name_keeps_what_goes_where_the_file_says(declared, capsys):
     assert ckpt(capsys, "undo", "orders", *WORD)[0] == 0
 
 
-def test_a_plan_of_another_declaration_is_stale_and_says_the_difference(declared, capsys):
-    plan = declared.file.parent / "plan.json"
-    assert ckpt(capsys, "rollback", "orders", "--to-batch", 6, "--plan-out", plan)[0] == 0
-    assert ckpt(capsys, "rollback", "orders", "--plan", plan)[0] == 0
+@pytest.mark.parametrize("change", [("rollback", "--to-batch", "6"), ("salvage",)], ids=lambda change: change[0])
+def test_a_plan_of_another_declaration_is_stale_and_says_the_difference(declared, capsys, change):
+    plan, (command, *words) = declared.file.parent / "plan.json", change
+    if command == "salvage":
+        (declared.checkpoint / "commits/7").write_text("")
+    assert ckpt(capsys, command, "orders", *words, "--plan-out", plan)[0] == 0
+    assert ckpt(capsys, command, "orders", "--plan", plan)[0] == 0
     declared("sink: console\n    trigger: availableNow")
-    code, error = ckpt(capsys, "rollback", "orders", "--plan", plan)
+    code, error = ckpt(capsys, command, "orders", "--plan", plan)
     assert (code, error["error"]["code"]) == (4, "STALE_PLAN")
     assert error["error"]["message"] == (
         f"the query file has changed since the plan was made: sink was kafka, and {declared.file} line 7 says console; "

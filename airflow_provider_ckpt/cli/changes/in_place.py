@@ -99,9 +99,7 @@ class Change:
     def make(self, asked: Planner) -> None:
         """Plan what is asked for; and write the plan to a file, show it, or carry it out."""
         stores = self.stores(asked)
-        plan = self._planned(asked, stores)
-        done = find_applied(plan, stores)
-        self.carry_out(plan if done is not None else with_declarations(plan), stores)
+        self.carry_out_new(self._planned(asked, stores), stores)
 
     def read(self, path: str, asked: Planner, more: Mapping[str, object] | None) -> None:
         """The same with the plan of a file, which has to be one for this checkpoint."""
@@ -147,6 +145,11 @@ class Change:
         if asked.removes_fence and not fenced and plan.actions and not self.how.execute:
             plan = replace(plan, warnings=(*plan.warnings, idle_query_warning(plan.location)))
         return plan
+
+    def carry_out_new(self, plan: Plan, stores: Stores, more: Mapping[str, object] | None = None) -> None:
+        """The same with a plan that was made now, which gets what the query file declares unless it is done already."""
+        done = find_applied(plan, stores)
+        self.carry_out(plan if done is not None else with_declarations(plan), stores, more)
 
     def carry_out(self, plan: Plan, stores: Stores, more: Mapping[str, object] | None = None) -> None:
         """Write a plan to a file, or carry it out; and show it, what was done, and the command that comes next.

@@ -26,4 +26,4 @@ def salvage(change: Change, asked: SalvageRequest) -> None:
     stores = change.stores(asked)
     plan, report = asked.with_report(stores)
     plan = with_readers(plan, stores, asked.sink or plan.declared_sink, change.opener, asked.downstream)
-    change.carry_out(plan, stores, more={"salvage": report and report.to_dict()})
+    change.carry_out_new(plan, stores, more={"salvage": report and report.to_dict()})
