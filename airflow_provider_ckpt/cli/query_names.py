@@ -293,6 +293,12 @@ def query_at(location: str) -> Query | None:
     return None if file is None else file.find(location)
 
 
+def query_of(location: str) -> Query | None:
+    """The query that a command of one query or of several is about at a location; None where the file has none."""
+    named: Named | None = click.get_current_context().meta.get(META)
+    return query_at(location) if named is None else named.query
+
+
 def queries_of_file() -> Mapping[str, Query]:
     """The queries of the file by the place of their checkpoint, for a command that is about several."""
     file: QueryFile | None = click.get_current_context().meta.get(EACH)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -112,3 +113,19 @@ def test_without_a_location_and_a_file_it_is_a_wrong_use_and_a_broken_file_is_to
     assert run([command]) == 2
     assert "line 1, format_version: it is 2" in capsys.readouterr().err
     assert run([command, "--help"]) == 0
+
+
+def test_a_lag_asks_each_cluster_of_a_query_as_it_is_declared(queries, capsys, monkeypatch):
+    asked = []
+    module = import_module("airflow_provider_ckpt.cli.positions.lag")
+    monkeypatch.setattr(module, "read_lag", lambda view, question, access, now_ms: asked.append(access) or ())
+    (queries / "ckpt.yaml").write_text(
+        "format_version: 1\nkafka:\n  one: {bootstrap.servers: 'b1:9092', client.id: a}\n"
+        "  two: {bootstrap.servers: 'b2:9092', client.id: b}\n"
+        "queries: {a: {checkpoint: c/a, sources: ['kafka:one/t', 'kafka:two/t']}}\n"
+    )
+    assert ckpt(capsys, "lag", "a")[0] == 0
+    assert [access.kafka_config_of(f"b{number}:9092")["client.id"] for access in asked for number in (1, 2)] == [
+        "a",
+        "b",
+    ]

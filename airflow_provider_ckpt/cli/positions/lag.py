@@ -21,13 +21,13 @@ from airflow_provider_ckpt.cli.options import (
     units_or_ms,
 )
 from airflow_provider_ckpt.cli.positions.source_options import AskedSources, asked_sources, asking
-from airflow_provider_ckpt.cli.query_names import deploys_of_file, query_at
+from airflow_provider_ckpt.cli.query_names import deploys_of_file, query_of
 from airflow_provider_ckpt.cli.render import print_json, print_tables, say
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.fleet.row import FleetRow
-from airflow_provider_ckpt.query.declared import DECLARED
+from airflow_provider_ckpt.query.declared import options_of_clusters
 from airflow_provider_ckpt.report.lag_tables import LAG_COLUMNS, how_far, lag_row, partitions_table
 from airflow_provider_ckpt.report.openmetrics import lag_metrics
 from airflow_provider_ckpt.report.table import Table
@@ -117,9 +117,11 @@ def _read(
         raise click.UsageError(
             "no source was declared, so nobody can be asked where it ends. " + hint_of(store, option="--source ")
         )
-    query = query_at(location)
-    config = {**(DECLARED["kafka_config"].of(query) if query else {}), **asked.kafka_config}
-    access = Access(lambda place: open_store(place, storage_options), store, config, "--source ")
+    query = query_of(location)
+    configs = options_of_clusters([query] if query else [])
+    access = Access(
+        lambda place: open_store(place, storage_options), store, asked.kafka_config, "--source ", kafka_configs=configs
+    )
     view = observe(store)
     return view, read_lag(view, question, access, now_ms())
 
