@@ -174,7 +174,13 @@ def test_empty_text_says_nothing(checkpoint):
 
 
 def test_a_deploy_that_declares_everything_passes(checkpoint):
-    deploy = {"spark_version": "4.3", "confs": {}, "sources": ["file:/in"], "sink": "console", "operators": [OPERATOR]}
+    deploy = {
+        "spark_version": "4.3",
+        "confs": {},
+        "sources": ["file:/golden"],
+        "sink": "console",
+        "operators": [OPERATOR],
+    }
     told = forecast_of(CheckpointGateOperator(task_id="gate", checkpoint=checkpoint, fail_on="warn", **deploy))
     assert (told["decision"], told["unknown"]) == ("pass", [])
 

@@ -15,9 +15,9 @@ OTHERS = {"query", "checkpoint", "checkpoint_conn_id", "expected_plan", "applica
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_fields_are_the_params_of_the_dag(kind):
-    dag = importlib.import_module(f"airflow_provider_ckpt.dags.{kind}")
+    module = importlib.import_module(f"airflow_provider_ckpt.dags.{kind}")
     names = {field.name for field in FIELDS[kind]}
-    assert names == dag.PARAMS.keys() - OTHERS == set(dag.GOAL)
+    assert names == {*getattr(module, f"{kind}_dag")().params} - OTHERS == {*module.GOAL}
 
 
 READ = {
