@@ -32,7 +32,6 @@ from airflow_provider_ckpt.graph.draft import draft_file
 from airflow_provider_ckpt.graph.draft_pipeline import beside, is_spec
 from airflow_provider_ckpt.graph.graph import Graph, Known
 from airflow_provider_ckpt.graph.read_graph import read_graph
-from airflow_provider_ckpt.report.table import counted
 
 #: Where the file is printed and not written.
 PRINTED = "-"
@@ -161,7 +160,7 @@ def _summary(graph: Graph, file: Path | None) -> str:
         "1 query" if len(read) == 1 else f"{len(read):,} queries",
         f"{_proven(sources):,} of {len(sources):,} sources proven",
         f"{_proven(sinks):,} of {len(sinks):,} sinks proven",
-        counted(len(graph.edges), "edge"),
+        f"{len(graph.edges):,} times one reads what another writes",
         *([f"{problems:,} not read"] if problems else []),
     ]
     where = "Printed" if file is None else f"{file} was written"

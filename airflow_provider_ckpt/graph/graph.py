@@ -267,7 +267,7 @@ class _Finder:
         if source.passed_over:
             say = (
                 f"by which pattern it reads {directory}, if it is not behind; its log does not name "
-                f"{source.passed_over:,} older files there"
+                f"{source.passed_over:,} older file{'' if source.passed_over == 1 else 's'} there"
             )
             return replace(known, say=say)
         proofs = (replace(proof, holds=f"{proof.holds}, all that were there, with their times"),)

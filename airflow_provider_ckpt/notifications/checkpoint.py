@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import threading
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import copy_context
 from dataclasses import dataclass, field
@@ -26,8 +27,8 @@ from airflow_provider_ckpt.query.source import parse_by_id
 from airflow_provider_ckpt.untrusted.secrets import scrub
 from airflow_provider_ckpt.visible import visible
 
-#: Tries that were explained in this process, which the listener then leaves alone.
-EXPLAINED: set[object] = set()
+#: The newest tries that were explained in this process, which the listener leaves alone; a DAG processor lives long.
+EXPLAINED: deque[object] = deque(maxlen=1_000)
 
 
 class ExplainNotifier(DeclaredTask, BaseNotifier):
@@ -109,7 +110,7 @@ class ExplainNotifier(DeclaredTask, BaseNotifier):
         alert = self.alert(context)
         self.log.warning("%s", alert.text)
         if (key := try_of(context.get("ti"))) is not None:
-            EXPLAINED.add(key)
+            EXPLAINED.append(key)
         said = {**context, "explanation": alert.text, "explanation_headline": alert.headline}
         for notifier in self.notifiers:
             try:

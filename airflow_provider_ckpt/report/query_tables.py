@@ -164,7 +164,7 @@ def headline(rows: Sequence[QueryRow]) -> str:
     )
     told = [f"{count:,} {what}" for count, what in counts if count]
     plural = "query" if len(rows) == 1 else "queries"
-    return f"{len(rows):,} {plural}: {', '.join(told) or 'nothing to report'}"
+    return f"{len(rows):,} {plural}: {', '.join(told) or 'nothing is wrong in what was judged'}"
 
 
 def matter_lines(rows: Sequence[QueryRow]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from types import SimpleNamespace
 
 import pytest
@@ -28,7 +29,7 @@ class OrdersOperator(SparkSubmitOperator):
 def explained(monkeypatch):
     """The checkpoints that were explained, with their connections."""
     found: list[tuple[str, str | None]] = []
-    monkeypatch.setattr(checkpoint, "EXPLAINED", set())
+    monkeypatch.setattr(checkpoint, "EXPLAINED", deque())
     monkeypatch.setattr(
         checkpoint.ExplainNotifier,
         "__call__",
@@ -62,7 +63,7 @@ def test_tasks_that_run_spark_and_name_a_checkpoint(explained, task, params, exp
 
 def test_what_has_a_notifier_of_its_own_is_explained_once(explained):
     ti = instance(SparkSubmitOperator(), {"checkpoint": "s3://lake/orders"})
-    checkpoint.EXPLAINED.add(checkpoint.try_of(ti))
+    checkpoint.EXPLAINED.append(checkpoint.try_of(ti))
     on_task_instance_failed("running", ti, None)
     assert explained == []
 

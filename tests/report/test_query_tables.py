@@ -94,7 +94,7 @@ def test_the_sentences():
         "orders_by_customer_and_region: the age of the oldest unread data in source 0 is 2 min, and alert.behind is 60 s.",
         "orders_by_customer_and_region: CKPT101 it is broken",
     ]
-    assert headline([BARE]) == "1 query: nothing to report"
+    assert headline([BARE]) == "1 query: nothing is wrong in what was judged"
     assert headline([FULL, BARE, GONE]) == "3 queries: 1 not readable, 1 past a threshold, 1 with an error"
     assert running_line([FULL, BARE]) == "Whether they run is not known: no engine is declared."
     assert codes_line([FULL]).startswith("CKPT101: ") and codes_line([BARE]) is None

@@ -36,7 +36,7 @@ def test_what_is_not_shown_of_a_long_table_is_counted_and_what_is_the_matter_is_
 
 def test_no_query_is_one_line(capsys):
     print_for_people([])
-    assert capsys.readouterr().out == "0 queries: nothing to report\n"
+    assert capsys.readouterr().out == "0 queries: nothing is wrong in what was judged\n"
 
 
 def test_text_of_others_moves_no_cursor(capsys):

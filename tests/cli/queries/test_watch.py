@@ -55,7 +55,7 @@ def test_a_query_that_goes_on_is_no_line(declared, capsys, pauses):
     pauses(*[lambda: None] * 3)
     assert run(["queries", "--watch"]) == 130
     (line,) = capsys.readouterr().out.splitlines()
-    assert line.endswith("Z 1 query: nothing to report")
+    assert line.endswith("Z 1 query: nothing is wrong in what was judged")
 
 
 def test_the_file_is_read_again_and_a_broken_one_ends_nothing(declared, capsys, pauses):
