@@ -15,7 +15,7 @@ from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook, airflow_errors
 from airflow_provider_ckpt.hooks.given import is_left_out, is_nothing
 from airflow_provider_ckpt.hooks.query_file import configured_file, read_file
-from airflow_provider_ckpt.query.declared import DECLARED, cluster_of, clusters_of
+from airflow_provider_ckpt.query.declared import DECLARED, PLACED, cluster_of, clusters_of
 from airflow_provider_ckpt.query.deploy import DeploySpec
 from airflow_provider_ckpt.visible import visible
 
@@ -126,6 +126,7 @@ class DeclaredTask:
             StoreError: The file cannot be read.
         """
         self._put_back()
+        self.open_given()
         self.declare_query()
         for name in self.needs:
             value = getattr(self, name)
@@ -134,6 +135,17 @@ class DeclaredTask:
         if self.origins:
             said = ", ".join(f"{name} by {origin}" for name, origin in self.origins.items())
             self.log.info("Declared of %s: %s", visible(self._named_text()), visible(said))
+
+    def open_given(self) -> None:
+        """Exchange the locations that are given as the cluster spells them, by the file. Raises as :meth:`declare`."""
+        given = {name: value for name in PLACED if not is_nothing(value := getattr(self, name, None))}
+        place = self.query_file or configured_file()
+        if not given or not place or not (paths := read_file(place).paths).mapped:
+            return
+        for name, value in given.items():
+            if (found := paths.opened_all(value)) != value:
+                self._before = {**self._before, name: value}
+                setattr(self, name, found)
 
     def declare_query(self) -> None:
         """Find the query, and set what its file declares. Raises as :meth:`declare`."""

@@ -162,6 +162,7 @@ class ExplainNotifier(DeclaredTask, BaseNotifier):
             reading.notes.extend(log.notes)
             reading.explained = explain(log.lines)
             reading.doing = "the checkpoint"
+            self.open_given()
             self.declare_query()
             given = Given(parse_by_id(self.sources or {}), self.sink or None)
             reading.explained = with_given(reading.explained, given)

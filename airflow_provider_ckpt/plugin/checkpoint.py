@@ -68,7 +68,7 @@ def _location(settings: Settings, at: str, query: str) -> str:
     """The location that an address means, by itself or by the name of a query. Raises HTTPException."""
     if bool(at) == bool(query):
         raise HTTPException(422)
-    return settings.location_of(query) if query else at
+    return settings.location_of(query) if query else settings.opened(at)
 
 
 @router.get("/preview")

@@ -27,6 +27,7 @@ from airflow_provider_ckpt.plugin.read_batches import list_both
 from airflow_provider_ckpt.plugin.read_checkpoint import declared_types
 from airflow_provider_ckpt.plugin.settings import Settings
 from airflow_provider_ckpt.plugin.stores import connected, open_below, open_records
+from airflow_provider_ckpt.query.declared import PLACED
 from airflow_provider_ckpt.query.sink import Sink, parse_sink
 from airflow_provider_ckpt.query.source import Source, parse_by_id, parse_item, require_asked
 from airflow_provider_ckpt.sources.kafka.extent import offsets_of
@@ -69,6 +70,7 @@ def make_preview(kind: Kind, location: str, asked: Asked, settings: Settings) ->
         OutsideRootsError: The checkpoint is not below the roots.
         CheckpointError: The change is refused, or something that it needs cannot be read; the error says why.
     """
+    asked = {name: settings.opened(value) if name in PLACED else value for name, value in asked.items()}
     root, normal = settings.roots.root_of(location)
     store = open_below(settings.roots, location)
     if not (logs := list_both(store)).whole:

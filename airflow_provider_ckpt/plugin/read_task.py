@@ -105,6 +105,7 @@ def _task(
         return _named(name, query, given.get("query_file"), file)
     if not isinstance(location, str) or not location:
         return TaskCheckpoint(*name)
+    location = location if file is None else file.paths.opened(location)
     try:
         return TaskCheckpoint(*name, CheckpointHook(conn_id if isinstance(conn_id, str) else None).url(location))
     except Exception:  # no such connection, or a secrets backend that does not answer

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from airflow.providers.common.compat.sdk import conf
 
@@ -42,6 +43,10 @@ class Settings:
     queries: QueryFile | None = None
     queries_problem: str = ""
     brokers: frozenset[str] = frozenset()
+
+    def opened(self, value: Any) -> Any:
+        """A location, or a field with some, as ckpt opens it where the file says that the cluster spells it so."""
+        return value if self.queries is None else self.queries.paths.opened_all(value)
 
     def query_at(self, location: str) -> Query | None:
         """The query of the file with this checkpoint; None when there is none."""

@@ -100,6 +100,12 @@ DECLARED: Mapping[str, Declared] = {
 }
 
 
+#: Arguments and fields that are locations, or hold some in their texts, of whatever has them.
+PLACED = (
+    *("checkpoint", "checkpoint_roots", "fork", "origin", "index", "scratch", "downstream"),
+    *("backup_root", "backup_roots", "undo_root", "to_backup"),
+    *("source", "sources", "sink", "sinks", "shadow_sink"),
+)
 #: Declarations that are of one query: of several, none is given for all.
 OF_ONE_QUERY = ("sources", "source_options", "sink", "operators")
 #: What counts beside a plan, which holds all else.

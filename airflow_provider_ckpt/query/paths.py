@@ -5,7 +5,11 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Any
+
+from airflow_provider_ckpt.query.yaml_text import parse_yaml
 
 #: Schemes of one storage under several names: as Hadoop's connectors are called, and as ckpt calls it.
 _SAME_SCHEMES = {"s3a": "s3", "s3n": "s3", "abfs": "abfss", "wasb": "wasbs", "gcs": "gs"}
@@ -41,6 +45,21 @@ class Paths:
             if opened != text[at:]:
                 return text[:at] + opened
         return text
+
+    def opened_all(self, value: Any) -> Any:
+        """An argument with each location as ckpt opens it, of a list, an object, or a text that is one, as well."""
+        if isinstance(value, Mapping):
+            return {self.opened_all(key): self.opened_all(each) for key, each in value.items()}
+        if isinstance(value, list | tuple):
+            return type(value)(map(self.opened_all, value))
+        if not isinstance(value, str):
+            return value
+        if value.lstrip()[:1] in ("{", "["):
+            with suppress(ValueError):
+                written = parse_yaml(value)
+                found = self.opened_all(written)
+                return value if found == written else found
+        return self.opened_in(value)
 
     def spelled(self, location: str) -> str:
         """A location that ckpt opens as the cluster spells it."""

@@ -15,6 +15,7 @@ from airflow.triggers.base import BaseEventTrigger, TriggerEvent
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.errors import CheckpointError, StoreUnavailableError
 from airflow_provider_ckpt.hooks.declared_task import DeclaredTask
+from airflow_provider_ckpt.hooks.query_file import configured_file
 from airflow_provider_ckpt.lineage.facts import asset_extra
 from airflow_provider_ckpt.triggers.shared_polls import SharedPoller, poll_pool
 from airflow_provider_ckpt.untrusted.secrets import scrub
@@ -190,7 +191,7 @@ class CheckpointProgressTrigger(DeclaredTask, BaseEventTrigger):
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """Poll until the condition is reached, the deadline has passed, or an error says that waiting is of no use."""
-        if self.is_declared and (problem := await self._declared()) is not None:
+        if self._asks_file and (problem := await self._declared()) is not None:
             yield TriggerEvent({"status": "error", "retryable": problem.retryable, **problem.to_dict()})
             return
         async with poll_pool().of(self.checkpoint_conn_id, self.checkpoint, self.hook.storage_options) as poller:
@@ -199,6 +200,11 @@ class CheckpointProgressTrigger(DeclaredTask, BaseEventTrigger):
                 return
             async for event in self._watch(poller):
                 yield event
+
+    @property
+    def _asks_file(self) -> bool:
+        """True where no sensor has read the query file already; a watcher has none."""
+        return self.is_declared or (self.condition is None and configured_file() is not None)
 
     async def _declared(self) -> CheckpointError | None:
         """Take what the query file declares; what is wrong with it ends a wait, and a watcher asks again."""

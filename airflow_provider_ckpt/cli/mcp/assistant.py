@@ -310,7 +310,9 @@ class Assistant:
 
     def _named(self, location: str) -> str:
         """The name of a query, whose places are refused when they are opened; or a location. Raises StoreError."""
-        return location if self._is_name(location) else self._allowed(location)
+        if self._is_name(location):
+            return location
+        return self._allowed(location if self._file is None else self._file.paths.opened(location))
 
     def _reads_kafka(self, location: str) -> bool:
         """True if the query file declares a Kafka source of a query."""

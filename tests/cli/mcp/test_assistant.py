@@ -417,3 +417,9 @@ def test_a_file_in_the_directory_is_not_read(lake, file, tmp_path, monkeypatch):
         "console"
     )
     assert "not below a root" in ask(assistant(lake), "show", {"location": "orders"})
+
+
+def test_a_location_is_opened_as_the_file_says(lake, tmp_path):
+    (tmp_path / "ckpt.yaml").write_text(f"format_version: 1\npaths: {{'dbfs:/lake': '{lake}'}}\nqueries: {{}}\n")
+    of = assistant(lake, file=read_query_file(str(tmp_path / "ckpt.yaml")))
+    assert of.show("/dbfs/lake/orders").document == of.show(f"{lake}/orders").document
