@@ -34,8 +34,6 @@ PLACE = "airflow_provider_ckpt.query_file"
 EACH = "airflow_provider_ckpt.queries"
 #: Commands that may be about several queries; without a location they are about all that the file declares.
 _OF_EACH = ("check", "fleet", "history", "lag")
-#: Those of them that take a whole pipeline.
-_OF_PIPELINES = ("check", "fleet")
 #: Where the pipeline of the command is kept.
 PIPELINE = "airflow_provider_ckpt.pipeline"
 
@@ -127,7 +125,7 @@ def with_query(command: click.Command, words: Sequence[str], context: click.Cont
         return list(words)
     words = _opened(words, operands, file)
     if is_all:
-        words = [*file.queries, *(file.pipelines if name in _OF_PIPELINES else ()), *words]
+        words = [*file.queries, *file.pipelines, *words]
         operands, given = _operands(command, words)
     is_piped = any(words[at] in file.pipelines for at in operands)
     if name in _OF_EACH and (len(operands) != 1 or name == "fleet" or is_piped):
@@ -257,9 +255,14 @@ def _with_pipelines(
                 places[at] = [seen.storage]
             elif command == "fleet":
                 places[at] = [seen.storage]
-            elif command != "check" or not places[at]:
+            elif command not in _OF_EACH:
                 flows = ", ".join(sorted(seen.names)[:20]) or "it has none yet"
                 raise click.UsageError(f"{name} is a pipeline of {file.place}; name one of its flows: {flows}")
+            elif not places[at]:
+                none = f"no flow of the pipeline {name} has a checkpoint below {seen.storage}"
+                if len(said) == 1:
+                    raise click.UsageError(none)
+                click.secho(f"Note: {none}.", err=True)
     except (CheckpointError, ValueError) as error:
         raise click.UsageError(str(error)) from None
     for at in sorted(places, reverse=True):

@@ -12,7 +12,6 @@ from typing import Any
 from airflow.sdk import DAG, TaskGroup
 
 from airflow_provider_ckpt.dags import params
-from airflow_provider_ckpt.errors import CheckpointError
 
 
 @dataclass(frozen=True)
@@ -82,15 +81,9 @@ def locations_of(names: Sequence[str]) -> list[str]:
     """
     if not names:
         return []
-    from airflow_provider_ckpt.fleet.read_pipeline import with_pipelines
-    from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook
-    from airflow_provider_ckpt.hooks.query_file import read_file
+    from airflow_provider_ckpt.hooks.query_file import read_file, with_flows
 
-    file = read_file()
-    try:
-        file = with_pipelines(file, names, CheckpointHook(file.storage.conn_id, file.storage.options).store)
-    except ValueError as error:
-        raise CheckpointError(str(error)) from None
+    file = with_flows(read_file(), names)
     return [file.named(name).checkpoint for name in names]
 
 

@@ -216,6 +216,7 @@ def _query(name: str, flow: PipelineFlow, pipeline: Pipeline, seen: SeenPipeline
         backups=_root("backups", declared, name, flow, file),
         undo=_root("undo", declared, name, flow, file),
         said_by=said_by,
+        pipeline=seen.name,
     )
 
 

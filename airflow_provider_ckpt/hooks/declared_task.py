@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook, airflow_errors
 from airflow_provider_ckpt.hooks.given import is_left_out, is_nothing
-from airflow_provider_ckpt.hooks.query_file import configured_file, read_file
+from airflow_provider_ckpt.hooks.query_file import configured_file, read_file, with_flows
 from airflow_provider_ckpt.query.declared import DECLARED, PLACED, cluster_of, clusters_of
 from airflow_provider_ckpt.query.deploy import DeploySpec
 from airflow_provider_ckpt.visible import visible
@@ -215,14 +215,7 @@ class DeclaredTask:
         :param file: The query file.
         :param words: Names and locations.
         """
-        if not file.pipelines:
-            return file
-        from airflow_provider_ckpt.fleet.read_pipeline import with_pipelines  # what no file without one needs
-
-        try:
-            return with_pipelines(file, words, self.opened(file))
-        except ValueError as error:
-            raise CheckpointError(str(error)) from None
+        return with_flows(file, words, self.opened(file))
 
     def opened(self, file: QueryFile) -> Callable[[str], Store]:
         """What opens the locations of a query file."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,14 +38,38 @@ def configured_file() -> str | None:
 
 
 def queries(place: str | None = None) -> list[Query]:
-    """The queries of a query file, in its order; to make DAGs of, when they are parsed.
+    """The queries of a query file, in its order, then the flows of its pipelines; for DAGs, when they are parsed.
 
-    A file is read once by a process, and again when it has changed.
+    A file is read once by a process, and again when it has changed; the storage of a pipeline is listed each time. The
+    ``pipeline`` of a flow is the name of its pipeline.
 
     :param place: The file: a path or a URL, with ``conn=ID`` behind it; by default the option ``file`` of ``[ckpt]``.
     """
     with airflow_errors():
-        return list(read_file(place).queries.values())
+        return list(with_flows(read_file(place)).queries.values())
+
+
+def with_flows(
+    file: QueryFile, words: Sequence[str] | None = None, opened: Callable[[str], Store] | None = None
+) -> QueryFile:
+    """The query file with the flows of its pipelines.
+
+    Args:
+        file: The query file.
+        words: Names and locations that these pipelines are of; None is all pipelines.
+        opened: Opens a location; by default with the connection and the options that the file names.
+
+    Raises:
+        CheckpointError: A specification is none, or it or a storage cannot be read.
+    """
+    if not file.pipelines:
+        return file
+    from airflow_provider_ckpt.fleet.read_pipeline import with_pipelines  # what no file without one needs
+
+    try:
+        return with_pipelines(file, words, opened or CheckpointHook(file.storage.conn_id, file.storage.options).store)
+    except ValueError as error:
+        raise CheckpointError(str(error)) from None
 
 
 def read_file(place: str | None = None, opened: Callable[[str, str | None], Store] | None = None) -> QueryFile:

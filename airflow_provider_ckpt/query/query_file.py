@@ -86,6 +86,7 @@ class Query:
         clusters: The Kafka clusters that its sources name, by source id.
         lines: Line of the file, from 1, by key, such as ``sink`` and ``alert.behind``.
         said_by: Where another file declares it, by key, such as a definition of a pipeline.
+        pipeline: Name of the pipeline whose flow it is; None for all others.
     """
 
     name: str
@@ -100,6 +101,7 @@ class Query:
     clusters: Mapping[str, Cluster] = field(default_factory=dict)
     lines: Mapping[str, int] = field(default_factory=dict)
     said_by: Mapping[str, str] = field(default_factory=dict)
+    pipeline: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

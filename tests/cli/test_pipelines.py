@@ -97,6 +97,37 @@ def test_a_whole_pipeline_is_checked_searched_and_gated(project, capsys):
     assert not made.flow("bronze", "bronze").joinpath("2").exists()
 
 
+@pytest.mark.parametrize("words", [(), ("shop",)])
+def test_lag_and_history_are_of_all_flows(project, capsys, words):
+    places = ("bronze: {sources: ['file:/in'], undo: undo}", "silver: {undo: undo}", "to_out: {undo: undo}")
+    made = project("refreshed", text=FILE.partition(", flows")[0] + f", flows: {{{', '.join(places)}}}}}}}\n")
+    code, document = ckpt(capsys, "lag", *words)
+    told = [text.partition(": ")[2] for text in document["not_read"]]
+    assert [text.startswith("no source was declared") for text in told] == [True, False, True]
+    assert code == 3 and told[1].startswith("/in: the query reads files in another directory"), "it has its own sources"
+    changed = ("rollback", "shop.bronze", "--to-batch", "0", "--trim-sink-log", "--sink", "file:spark-warehouse/bronze")
+    assert run([*changed, *WORD]) == 0
+    capsys.readouterr()
+    for flows in (3, 1):  # also of a pipeline with one flow alone the file says where the records are
+        assert run(["history", *words, "--json"]) == 0
+        assert "rollback" in (said := capsys.readouterr().out), (flows, said)
+        for other in ("spark_catalog/default/silver", "out"):
+            shutil.rmtree(made.storage / "_checkpoints" / other, ignore_errors=True)
+
+
+@pytest.mark.parametrize("command", ["check", "lag", "history"])
+def test_a_pipeline_that_never_ran_is_told_and_holds_nothing(project, golden, capsys, command):
+    orders = f"orders: {{checkpoint: {golden('agg-hdfs')}, sources: ['file:/in']}}"
+    made = project("one_run", text=f"{FILE}queries: {{{orders}}}\n")
+    shutil.rmtree(made.storage)
+    none = f"no flow of the pipeline shop has a checkpoint below {made.storage}"
+    run([command])
+    said = capsys.readouterr()
+    assert f"Note: {none}." in said.err and "name one of" not in said.err
+    assert run([command, "shop"]) == 2
+    assert none in capsys.readouterr().err
+
+
 def test_the_page_about_pipelines_shows_what_runs(project, capsys):
     blocks = blocks_of(ROOT / "docs/how-to/gate-pipelines.md")
     declared, commands = (block.text for block in blocks if "run by" in block.notes)

@@ -11,8 +11,10 @@ from airflow.providers.common.compat.sdk import AirflowFailException
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.hooks.query_file import configured_file, queries, read_file, with_connection
 from airflow_provider_ckpt.operators.checkpoint import CheckpointBackupOperator, CheckpointGateOperator
+from tests.pipelines.lab import Pipeline
 
 pytestmark = pytest.mark.airflow
+SPEC = "spark-pipeline.yml"
 
 
 @pytest.fixture
@@ -70,6 +72,24 @@ def test_it_is_read_again_when_it_has_changed(file):
 def test_a_file_that_is_not_there_is_told(file):
     with pytest.raises(AirflowFailException, match="gone.yaml"):
         queries(f"{file.parent}/gone.yaml")
+
+
+def test_the_flows_of_pipelines_are_queries(shop, monkeypatch):
+    made = Pipeline(shop("refreshed"))
+    made.write()
+    file = made.root / "ckpt.yaml"
+    file.write_text(
+        f"format_version: 1\nqueries: {{orders: {{checkpoint: /c}}}}\npipelines: {{shop: {{spec: {SPEC}}}}}\n"
+    )
+    found = {query.name: (query.pipeline, query.checkpoint) for query in queries(str(file))}
+    assert found["orders"] == (None, "/c")
+    assert found["shop.bronze"] == ("shop", f"{made.flow('bronze', 'bronze')}/1"), "the version that runs"
+    assert sorted(found) == ["orders", "shop.bronze", "shop.silver", "shop.to_out"]
+    (made.flow("bronze", "bronze") / "2").mkdir()
+    assert queries(str(file))[2].checkpoint.endswith("/bronze/2"), "the storage is listed at each call"
+    (made.root / SPEC).write_text("name: shop\n")
+    with pytest.raises(AirflowFailException, match=r"spark-pipeline\.yml: it has no storage"):
+        queries(str(file))
 
 
 def test_three_hundred_queries_are_read_fast(file):

@@ -99,7 +99,7 @@ def history(
             raise click.UsageError("--plan and --forget are of one checkpoint: give its location")
         _show_several(location, undo_root, opening(storage_options), asked, as_json=as_json)
         return
-    stores = Stores.of(location[0], opening(storage_options), undo=undo_root)
+    stores = _stores_of(location[0], opening(storage_options), undo_root)
     if forget_id:
         _forget(stores, forget_id, execute, as_json)
     elif plan_id:
@@ -121,6 +121,12 @@ def _show_changes(stores: Stores, asked: Asked, *, as_json: bool) -> None:
         say(f"The lock of this location is held by {visible(who)}: what is interrupted may still go on.")
 
 
+def _stores_of(location: str, opener: Callable[[str], Store], undo_root: str | None) -> Stores:
+    """A checkpoint with the records of its changes, where they are given or the query file says."""
+    query = query_at(location)
+    return Stores.of(location, opener, undo=undo_root or (query.undo if query else None))
+
+
 def _show_several(
     locations: Sequence[str],
     undo_root: str | None,
@@ -132,10 +138,8 @@ def _show_several(
     """The changes of several checkpoints, or of those below several roots."""
     found: list[Changes] = []
     for location in locations:
-        query = query_at(location)
         try:
-            stores = Stores.of(location, opener, undo=undo_root or (query.undo if query else None))
-            found += _changes_of(stores)[0]
+            found += _changes_of(_stores_of(location, opener, undo_root))[0]
         except CheckpointError as error:
             found.append(Changes(location, problem=str(error)))
     where, count = " ".join(locations), sum(not item.problem for item in found)
