@@ -95,7 +95,7 @@ RULES: Mapping[str, str] = {
     "CKPT214": "Sources without names",
     "CKPT215": "Registered source type not used",
     "CKPT216": "Table of a pipeline with format delta",
-    "CKPT217": "Full refresh of a table that others read",
+    "CKPT217": "Full refresh of a table that others read, or of sinks",
     "CKPT220": "Offset log too new for the target Spark",
     "CKPT221": "Commit log not readable by the target Spark",
     "CKPT222": "State checkpoint format switched",

@@ -127,8 +127,9 @@ def _formats(seen: SeenPipeline) -> Iterator[Finding]:
 
 
 def _refreshed(seen: SeenPipeline, tables: Sequence[str]) -> Iterator[Finding]:
-    """CKPT217: a full refresh of a table from which flows read that are not refreshed."""
+    """CKPT217: a full refresh of a table from which flows read that are not refreshed, or of sinks, which stay full."""
     if ALL in tables:
+        yield from _sinks_refreshed(seen)
         return
     refreshed = {table_of(seen, table) for table in tables}
     for parts in sorted(refreshed):
@@ -143,6 +144,20 @@ def _refreshed(seen: SeenPipeline, tables: Sequence[str]) -> Iterator[Finding]:
                 hint="Refresh what reads it as well, down to the last table, if the sources still have all rows; a "
                 "sink outside the pipeline is to be emptied first.",
             )
+
+
+def _sinks_refreshed(seen: SeenPipeline) -> Iterator[Finding]:
+    sinks = {parts for parts, target in seen.targets.items() if target.is_sink}
+    flows = [flow for flow in runs(seen) if flow.is_there and (flow.target in sinks or len(flow.target) < 3)]
+    if flows:
+        names = ", ".join(flow.flow.called for flow in flows)
+        yield a_warning(
+            "CKPT217",
+            f"a full refresh of all begins {names} with batch 0, and Spark empties no sink: one of files drops each "
+            "batch that its log has, also later ones with new rows, and any other sink gets all rows a second time",
+            hint="Empty the sink first, with its _spark_metadata, or give it another path; or refresh the tables by "
+            "their names, which leaves the flows into sinks as they are.",
+        )
 
 
 def _reads(seen: SeenPipeline, flow: PipelineFlow) -> Iterable[tuple[str, ...]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from airflow_provider_ckpt.fleet.pipeline_findings import DEFINITIONS, not_judged_of, pipeline_findings, runs
-from tests.fleet.pipelines import BRONZE, READER, TABLE, seen
+from tests.fleet.pipelines import BRONZE, READER, TABLE, seen, there
 
 TWO = """
 dp.create_streaming_table("bronze"{format})
@@ -62,6 +62,16 @@ def test_a_table_that_says_that_it_is_delta(format_):
 )
 def test_a_full_refresh_of_a_table_that_others_read(refreshed, found):
     assert codes(seen(BRONZE, python=TABLE + READER), *refreshed) == found
+
+
+@pytest.mark.parametrize("python", ["dp.create_sink('out', 'json')\n" + TABLE, "def ("])
+def test_a_full_refresh_of_all_empties_no_sink(python):
+    to_out = there("out", "to_out", version=1)
+    of_sink = "@dp.append_flow(target='out', name='to_out')\ndef f(): ...\n"
+    pipeline = seen(BRONZE, to_out, python=python if python == "def (" else python + of_sink)
+    (said,) = pipeline_findings(pipeline, ["all"])
+    assert said.code == "CKPT217" and "begins flow to_out of out with batch 0" in said.message
+    assert pipeline_findings(pipeline, ["bronze"]) == ()
 
 
 def test_a_table_that_is_none_of_the_pipeline():
