@@ -232,6 +232,26 @@ class SparkFailedError(CheckpointError):
     retryable = True
 
 
+class NotBetweenBatchesError(PlanError):
+    """A query has ended with a batch in flight, or would: it is not stopped between two batches."""
+
+    code = "NOT_BETWEEN_BATCHES"
+
+
+class EngineError(CheckpointError):
+    """The engine that runs a query refuses, or is not declared as it has to be; nothing is known of the query."""
+
+    code = "ENGINE_ERROR"
+    exit_code = 5
+
+
+class EngineUnknownError(EngineError):
+    """The engine does not say whether a query runs: it is taken neither for live nor for stopped."""
+
+    code = "ENGINE_UNKNOWN"
+    retryable = True
+
+
 class WaitLostError(CheckpointError):
     """The awaited progress cannot come any more: the checkpoint was replaced, or rolled back below the start."""
 

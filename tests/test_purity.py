@@ -20,14 +20,14 @@ NOT_NAMED_FOR_IO = {
     "storage",
     "triggers",
 }
-#: Rooms with a reader for each format, which has its name: ``sinks/delta.py``.
-READERS = {"sinks", "tables"}
+#: Rooms with a module for each format or system, which has its name: ``sinks/delta.py``, ``engines/local.py``.
+READERS = {"engines", "sinks", "tables"}
 #: Where the data of a source ends: a module of this name in the folder of each type.
 END = "end"
 #: What a module that does IO may be named by: the first word of its name.
 VERBS = """
 apply ask compact compare connect declare explain export find fit follow foresee forget gate inspect judge make observe open poll publish prune put
-read recognise rehearse repair repartition require reset resolve restore rewind resume roll stage take tell translate vacuum validate verify
+read recognise rehearse repair repartition require reset resolve restore rewind resume roll run stage start stop take tell translate vacuum validate verify
 write
 """
 #: Nouns that do IO all the same: what others read and write by. It only gets shorter.

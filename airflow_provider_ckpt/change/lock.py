@@ -16,17 +16,16 @@ import hashlib
 import json
 import os
 import re
-import socket
 import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from shlex import quote
 
 from airflow_provider_ckpt.checkpoint.find_records import make_place, records_of
 from airflow_provider_ckpt.clock import now_ms
+from airflow_provider_ckpt.engines.find_processes import life_of, this_machine
 from airflow_provider_ckpt.errors import (
     CheckpointBusyError,
     CheckpointLockedError,
@@ -360,23 +359,6 @@ def _taken_over(checkpoint: Store, winner: Holder | None) -> CheckpointBusyError
 
 
 # --- processes -----------------------------------------------------------------------------------------------------
-
-
-def this_machine() -> str:
-    """The host, and on Linux its boot and its space of process ids: containers may share the name of a host."""
-    parts = [socket.gethostname()]
-    with suppress(OSError):
-        parts.append(Path("/proc/sys/kernel/random/boot_id").read_text().strip())
-        parts.append(str(Path("/proc/self/ns/pid").readlink()))
-    return " ".join(parts)
-
-
-def life_of(pid: int) -> str:
-    """When a process was started, in ticks since boot; empty where that cannot be seen, ``ended`` for a zombie."""
-    with suppress(OSError, IndexError):
-        state, *fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        return "ended" if state in "ZX" else fields[18]
-    return ""
 
 
 def _is_alive(pid: int) -> bool:

@@ -8,9 +8,9 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 
-from airflow_provider_ckpt.change.lock import life_of, this_machine
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.record import journal
+from airflow_provider_ckpt.engines.find_processes import life_of, this_machine
 from airflow_provider_ckpt.errors import CheckpointBusyError, CheckpointNotFoundError
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.untrusted.bounded_json import parse_json

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.query.deploy import DeploySpec
+from airflow_provider_ckpt.query.engine import DeclaredEngine
 from airflow_provider_ckpt.query.paths import Paths
 from airflow_provider_ckpt.query.sink import Sink
 
@@ -82,7 +83,7 @@ class Query:
         backups: Root of its backups.
         undo: Root of the records of its changes; None is beside the checkpoint.
         alert: Its thresholds.
-        engine: The engine that runs it, as the file says it.
+        engine: The engine that runs it; None when none is declared.
         clusters: The Kafka clusters that its sources name, by source id.
         lines: Line of the file, from 1, by key, such as ``sink`` and ``alert.behind``.
         said_by: Where another file declares it, by key, such as a definition of a pipeline.
@@ -97,7 +98,7 @@ class Query:
     backups: str | None = None
     undo: str | None = None
     alert: Alert = field(default_factory=Alert)
-    engine: Mapping[str, Any] = field(default_factory=dict)
+    engine: DeclaredEngine | None = None
     clusters: Mapping[str, Cluster] = field(default_factory=dict)
     lines: Mapping[str, int] = field(default_factory=dict)
     said_by: Mapping[str, str] = field(default_factory=dict)

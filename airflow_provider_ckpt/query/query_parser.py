@@ -10,13 +10,20 @@ from typing import Any
 
 from airflow_provider_ckpt.errors import StoreError
 from airflow_provider_ckpt.query.deploy import DEPLOY_KEYS, DeploySpec, declare
+from airflow_provider_ckpt.query.engine import (
+    ENGINE_KEYS,
+    OF_ONE_APPLICATION,
+    DeclaredEngine,
+    KeyPathError,
+    declare_engine,
+)
 from airflow_provider_ckpt.query.paths import Paths
 from airflow_provider_ckpt.query.query_file import ANY_FLOW, Alert, Cluster, Pipeline, Query, QueryFile, StorageAccess
 from airflow_provider_ckpt.query.shared_places import shared_places
 from airflow_provider_ckpt.query.sink import Sink, parse_sink
 from airflow_provider_ckpt.query.source import Source, parse_source
 from airflow_provider_ckpt.query.spark_version import conf_text
-from airflow_provider_ckpt.query.yaml_text import Document, Path, parse_document
+from airflow_provider_ckpt.query.yaml_text import Document, Path, parse_document, problem_of
 from airflow_provider_ckpt.times import parse_duration_ms
 from airflow_provider_ckpt.untrusted.secrets import may_be_secret, scrub
 from airflow_provider_ckpt.visible import visible
@@ -26,17 +33,14 @@ FORMAT_VERSION = 1
 MOST_QUERIES = 10_000
 #: Keys of the file, of the entry of a query or a flow beside those of a deploy, and of what no ``defaults`` may have.
 FILE_KEYS = ("format_version", "defaults", "kafka", "storage", "paths", "queries", "pipelines")
-QUERY_KEYS = ("checkpoint", "confs_file", "sinks", "backups", "undo", "alert", "engine")
-NO_DEFAULT = ("checkpoint", "sources", "sink", "sinks", "source_options", "sink_name", "operators")
+QUERY_KEYS = ("checkpoint", "confs_file", "sinks", "backups", "undo", "alert", *ENGINE_KEYS)
+NO_DEFAULT = ("checkpoint", "sources", "sink", "sinks", "source_options", "sink_name", "operators", *OF_ONE_APPLICATION)
 #: What is said of a root that is in the checkpoint whose backups or records it is to have.
 IN_CHECKPOINT = "it is in the checkpoint itself; give a place outside of it"
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 _SERVERS = re.compile(r"(?:[^\s/@:,\[\]]+|\[[0-9a-fA-F:.]+\]):(\d{1,5})")
 _CONF = re.compile(r"[^\s=:-][^\s=]*")
 _MATERIAL = re.compile(r"(?i)passw|pwd|secret|(?<!by)(?<!com)pass\Z")
-#: What replaces a variable, a template or a home directory elsewhere, and nothing replaces here.
-_REPLACED = re.compile(r"\$\{|\$[A-Za-z_]|\{\{|\{%|%[A-Z_]+%|<%|\A~")
-_QUOTES = "“”„‘’«»"
 #: Lists of names; an item that is no text is one that YAML took for something else.
 _LISTS = ("operators", "classes")
 
@@ -179,7 +183,7 @@ class _Parser:
             backups=roots["backups"],
             undo=roots["undo"],
             alert=self._alert(at.get("alert", path), found.get("alert")),
-            engine=self._mapping(at.get("engine", path), found.get("engine")),
+            engine=self._engine(path, at, found),
             clusters=clusters,
             lines={key: self._document.line(where) for key, where in self._with_alert(at).items()},
         )
@@ -293,6 +297,13 @@ class _Parser:
                 values[Alert.FIELDS[key]] = self._checked(at, parse_duration_ms, str(value))
         return Alert(**values)
 
+    def _engine(self, path: Path, at: Mapping[str, Path], found: Mapping[str, Any]) -> DeclaredEngine | None:
+        said = {key: found[key] for key in ENGINE_KEYS if key in found}
+        try:
+            return declare_engine(said, self._at, posixpath.dirname(self._place))
+        except KeyPathError as error:
+            raise self._error((*at.get(str(error.path[0]), path), *error.path[1:]), str(error)) from None
+
     def _with_alert(self, at: Mapping[str, Path]) -> dict[str, Path]:
         """Paths of the declarations of a query, with those of its thresholds."""
         return {**at, **{f"alert.{key}": (*at["alert"], key) for key in Alert.FIELDS if "alert" in at}}
@@ -376,7 +387,7 @@ class _Parser:
             return None
         if not isinstance(value, str) or not value:
             raise self._error(path, _NO_VALUE if value is None else f"it is {value!r:.40}, and has to be a text")
-        problem = _problem_of(value)
+        problem = problem_of(value)
         if problem:
             raise self._error(path, f"it is {visible(repr(value)):.60}, {problem}")
         return value
@@ -400,21 +411,6 @@ _ENTRY_KEYS = (*DEPLOY_KEYS, *QUERY_KEYS)
 _FLOW_KEYS = tuple(key for key in _ENTRY_KEYS if key != "checkpoint")
 _NO_VALUE = "it has no value; write one, or leave the key out"
 _SECRET = "may be a secret; keep secrets in a connection of Airflow or in the environment"
-
-
-def _problem_of(value: str) -> str:
-    """What makes a text one that people did not mean; empty when nothing does."""
-    if value != value.strip():
-        return "with a space at its beginning or its end"
-    if visible(value) != value:
-        return "with a character that nobody sees"
-    if _REPLACED.search(value):
-        return "and no variable is replaced here, nor a template or ~; write its value"
-    if value[0] in _QUOTES or value[-1] in _QUOTES:
-        return "and its quotes are not those of YAML, which are \" and '"
-    if value[-1] in ",;":
-        return f"with a {value[-1]} at its end"
-    return "a path of Windows" if re.match(r"[A-Za-z]:\\", value) else ""
 
 
 def _require_servers(servers: str) -> None:

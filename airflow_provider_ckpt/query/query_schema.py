@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from airflow_provider_ckpt.query.engine import ENGINES, ON_FAILURE, OTHERWISE
 from airflow_provider_ckpt.query.query_parser import NO_DEFAULT
 from airflow_provider_ckpt.query.sink import KINDS_OF_SINKS
 from airflow_provider_ckpt.query.trigger import TRIGGERS
@@ -67,7 +68,14 @@ QUERY: Mapping[str, Mapping[str, Any]] = {
         ),
         "Thresholds.",
     ),
-    "engine": _said({"type": "object"}, "How it is run."),
+    "engine": _said({"enum": list(ENGINES)}, "Where it runs."),
+    "engine_connection": _said(_TEXT, "Id of the connection by which the engine is reached."),
+    "application": _said({"type": "object"}, "What runs there; its keys are those of the engine."),
+    "stop": _said(_closed({"wait_for_batch": _DURATION, "otherwise": {"enum": list(OTHERWISE)}}), "How it is stopped."),
+    "start": _said(
+        _closed({"commit_within": _DURATION, "on_failure": {"enum": list(ON_FAILURE)}}), "How it is started."
+    ),
+    "application_group": _said(_TEXT, "A name that all queries of one application have."),
 }
 
 

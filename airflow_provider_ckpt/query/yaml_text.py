@@ -7,12 +7,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from airflow_provider_ckpt.visible import visible
+
 #: A query file has some hundred lines.
 MOST_YAML_CHARS, MOST_YAML_DEPTH = 1 << 20, 50
 #: Of a number; Python reads no more than some thousand.
 MOST_DIGITS = 30
 #: What YAML allows in no text, beside the mark that some editors write at its beginning.
 _UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
+#: What replaces a variable, a template or a home directory elsewhere, and nothing replaces here.
+_REPLACED = re.compile(r"\$\{|\$[A-Za-z_]|\{\{|\{%|%[A-Z_]+%|<%|\A~")
+_QUOTES = "“”„‘’«»"
 _TEXT_TAGS = ("!", "tag:yaml.org,2002:str")
 
 #: Keys of mappings and positions in lists, from the top of a document down.
@@ -152,3 +157,18 @@ def _construct(loader: Any, node: Any, path: Path, lines: dict[Path, int]) -> An
         lines[*path, key] = line
         found[key] = _construct(loader, value_node, (*path, key), lines)
     return found
+
+
+def problem_of(value: str) -> str:
+    """What makes a text one that people did not mean; empty when nothing does."""
+    if value != value.strip():
+        return "with a space at its beginning or its end"
+    if visible(value) != value:
+        return "with a character that nobody sees"
+    if _REPLACED.search(value):
+        return "and no variable is replaced here, nor a template or ~; write its value"
+    if value[0] in _QUOTES or value[-1] in _QUOTES:
+        return "and its quotes are not those of YAML, which are \" and '"
+    if value[-1] in ",;":
+        return f"with a {value[-1]} at its end"
+    return "a path of Windows" if re.match(r"[A-Za-z]:\\", value) else ""

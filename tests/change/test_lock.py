@@ -17,6 +17,7 @@ import pytest
 from airflow_provider_ckpt.change import lock
 from airflow_provider_ckpt.change.lock import LOCK, Holder, locked
 from airflow_provider_ckpt.checkpoint.find_records import records_of
+from airflow_provider_ckpt.engines.find_processes import life_of, this_machine
 from airflow_provider_ckpt.errors import CheckpointBusyError, CheckpointLockedError, PlanError, StoreError
 from airflow_provider_ckpt.storage.store import Store
 from tests.faults import Fault, FaultyStore
@@ -44,7 +45,7 @@ def checkpoint(request, tmp_path, monkeypatch) -> Store:
 
 def left_by(checkpoint: Store, **fields: object) -> None:
     """A lock that somebody has left, here with a process id that no process has."""
-    here = {"machine": lock.this_machine(), "pid": 2**22 + 1, "life": "1", "since_ms": 0}
+    here = {"machine": this_machine(), "pid": 2**22 + 1, "life": "1", "since_ms": 0}
     holder = Holder(**{"token": "t0", "by": "ann@host", "plan_id": "p1", **here, **fields})
     records_of(checkpoint).write(LOCK, holder.encode())
 
@@ -158,7 +159,7 @@ def test_the_lock_of_a_killed_process_is_stale(tmp_path):
         ),
         "another machine, nobody says who": ({"machine": "elsewhere", "by": ""}, "", "p1", False),
         "alive, the same task and plan": (
-            {"pid": os.getppid(), "life": lock.life_of(os.getppid())},
+            {"pid": os.getppid(), "life": life_of(os.getppid())},
             "ann@host",
             "p1",
             False,

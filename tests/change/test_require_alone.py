@@ -9,12 +9,12 @@ import sys
 import pytest
 
 from airflow_provider_ckpt.change.apply import apply
-from airflow_provider_ckpt.change.lock import life_of, this_machine
 from airflow_provider_ckpt.change.places import Stores
 from airflow_provider_ckpt.change.record import journal
 from airflow_provider_ckpt.change.require_alone import PROCESSES, require_alone
 from airflow_provider_ckpt.changes.repartition.make import make_repartition
 from airflow_provider_ckpt.changes.rollback.make import make_rollback
+from airflow_provider_ckpt.engines.find_processes import life_of, this_machine
 from airflow_provider_ckpt.errors import CheckpointBusyError
 from airflow_provider_ckpt.storage.store import Store
 

@@ -25,7 +25,12 @@ queries:
     sink: foreachBatch
     sinks: ["delta:dbfs:/mnt/lake/totals#txnAppId=t"]
     spark_version: "4.2"
-    engine: {yarn: {tag: totals}}
+    engine: kubeflow
+    engine_connection: k8s
+    application: {manifest: totals.yaml}
+    stop: {wait_for_batch: 2m, otherwise: interrupt}
+    start: {commit_within: 600, on_failure: stop}
+    application_group: shop
 pipelines: {shop: {spec: spark-pipeline.yml, remote: "sc://host:15002"}}
 """
 
@@ -71,7 +76,38 @@ BROKEN = {
     "form: alert": (query("alert: {behnd: 5m}"), "queries.a.alert.behnd: it is unknown here"),
     "duration": (query("alert: {behind: soon}"), "line 5, queries.a.alert.behind: 'soon'"),
     "form: rows": (query("alert: {rows: many}"), "queries.a.alert.rows: it is 'many', and has to be a whole number"),
-    "form: engine": (query("engine: yarn"), "queries.a.engine: it is not a mapping"),
+    "form: engine": (query("engine: {yarn: 1}"), "line 5, queries.a.engine: it is {'yarn': 1}, which is unknown here"),
+    "form: unknown engine": (query("engine: kubeflw"), "queries.a.engine: it is 'kubeflw', which is unknown here; did"),
+    "no application": (query("engine: yarn"), "queries.a: its application has no file, which the engine yarn needs"),
+    "application without engine": (query("application: {file: a}"), "queries.a.application: it needs the key engine"),
+    "application of another engine": (
+        query("engine: yarn\n    application: {file: a.jar, manifest: b.yaml}"),
+        "line 6, queries.a.application.manifest: it is unknown here; the keys are args, class, file, submit",
+    ),
+    "a number as an argument": (
+        query("engine: local\n    application: {file: a.py, args: [a, 1]}"),
+        "line 6, queries.a.application.args.1: it is 1, and has to be a text; write it in quotes",
+    ),
+    "a state of no run": (
+        query("engine: command\n    application: {status: [s], end: [e], start: [s], states: {RUNNING: alive}}"),
+        "line 6, queries.a.application.states.RUNNING: it is 'alive', which is unknown here; did you mean live?",
+    ),
+    "a command as a text": (
+        query("engine: command\n    application: {status: ./s, end: [e], start: [s]}"),
+        "queries.a.application.status: it is a list of texts",
+    ),
+    "form: stop": (
+        query("engine: yarn\n    application: {file: a}\n    stop: {wait: 5}"),
+        "line 7, queries.a.stop.wait: it is unknown here; the keys are otherwise, wait_for_batch",
+    ),
+    "form: start": (
+        query("engine: yarn\n    application: {file: a}\n    start: {on_failure: undo}"),
+        "line 7, queries.a.start.on_failure: it is 'undo', which is unknown here",
+    ),
+    "duration of a stop": (
+        query("engine: yarn\n    application: {file: a}\n    stop: {wait_for_batch: long}"),
+        "line 7, queries.a.stop.wait_for_batch: 'long'",
+    ),
     "tab": ("format_version: 1\nqueries:\n\ta: {}", "ckpt.yaml line 3 is not YAML: found character"),
     "two documents": (query("sink: noop\n---\na: 1"), "ckpt.yaml line 6 is not YAML: but found another document"),
     "merged keys": ("format_version: 1\nqueries: {a: {<<: {sink: noop}}}", "line 2 has the key <<, which is refused"),

@@ -16,10 +16,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
-from airflow_provider_ckpt.change.lock import life_of, this_machine
 from airflow_provider_ckpt.change.require_alone import PROCESSES, wait_for_end
 from airflow_provider_ckpt.changes.repartition.refusals import SINCE
 from airflow_provider_ckpt.checkpoint.find_spark import missing_spark, spark_version
+from airflow_provider_ckpt.engines.find_processes import life_of, this_machine
 from airflow_provider_ckpt.errors import PlanError
 from airflow_provider_ckpt.query.spark_version import version_text
 from airflow_provider_ckpt.storage.store import Store

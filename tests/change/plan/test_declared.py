@@ -11,6 +11,7 @@ from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.errors import PlanError, StalePlanError
 from airflow_provider_ckpt.query.declared import DECLARED
 from airflow_provider_ckpt.query.deploy import DEPLOY_KEYS
+from airflow_provider_ckpt.query.engine import ENGINE_KEYS
 from airflow_provider_ckpt.query.query_parser import QUERY_KEYS, parse_query_file
 
 PLAN = Plan("rollback", "/c/a", "", 3, 0, (), ())
@@ -43,7 +44,7 @@ def of(text: str):
 
 def test_each_key_of_a_query_makes_a_plan_stale_but_those_that_are_about_no_change():
     declared = {text.partition(":")[0] for text in CHANGES}
-    assert declared == {*DEPLOY_KEYS, *QUERY_KEYS} - {"checkpoint", "alert", "engine"}
+    assert declared == {*DEPLOY_KEYS, *QUERY_KEYS} - {"checkpoint", "alert", *ENGINE_KEYS}
     assert {each.key for each in DECLARED.values()} <= declared
 
 
@@ -75,7 +76,9 @@ def test_a_setting_of_a_cluster_counts_and_what_is_about_no_change_does_not():
     file = parse_query_file(f"{HEAD}sources: ['kafka:main/t']}}}}".replace("client.id: x", "client.id: y"))
     with pytest.raises(StalePlanError, match="kafka was 0.client.id=x, and ckpt.yaml line 3 says 0.client.id=y"):
         require_same_declared(before, file, file.queries["a"])
-    require_same_declared(before, *of("sources: ['kafka:main/t'], alert: {rows: 1}, engine: {yarn: {}}"))
+    require_same_declared(
+        before, *of("sources: ['kafka:main/t'], alert: {rows: 1}, engine: yarn, application: {file: a.jar}")
+    )
 
 
 def test_what_was_given_in_its_place_is_not_compared():

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from airflow_provider_ckpt.change.lock import life_of, this_machine
 from airflow_provider_ckpt.change.require_alone import PROCESSES
 from airflow_provider_ckpt.changes.repartition import ask_spark as module
 from airflow_provider_ckpt.changes.repartition.ask_spark import ask_spark, require_spark
 from airflow_provider_ckpt.checkpoint.find_spark import Missing
+from airflow_provider_ckpt.engines.find_processes import life_of, this_machine
 from airflow_provider_ckpt.errors import CheckpointBusyError, PlanError
 from airflow_provider_ckpt.storage.store import Store
 from tests.package import PACKAGE

@@ -1,0 +1,172 @@
+"""The engine ``local``: spark-submit on this machine.
+
+A run is a session of processes, known by the machine, the id of its first process and the moment of its start; the
+token is a conf among its words. It is there as long as any process of its session is: a Python driver outlives its JVM.
+Nothing restarts it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from airflow_provider_ckpt.engines.engine import Application
+from airflow_provider_ckpt.engines.find_processes import Process, find_processes, life_of, this_machine
+from airflow_provider_ckpt.engines.open_engine import Connect
+from airflow_provider_ckpt.engines.run import Presence, Restarts, Run, Seen, generation_of
+from airflow_provider_ckpt.errors import EngineError, EngineUnknownError
+from airflow_provider_ckpt.query.engine import DeclaredEngine
+
+#: The conf that has the token of a run.
+TOKEN = "spark.ckpt.token"
+#: After so long a run that was asked to end is killed.
+KILL_AFTER_S = 20.0
+_ID = re.compile(r"([0-9a-f]{12}):(\d{1,9}):(\d{1,20})")
+
+
+class LocalEngine:
+    """Runs of spark-submit on this machine.
+
+    Args:
+        declared: What the query file says of it.
+        name: The query, or the group of queries of one application.
+        connect: Not asked.
+    """
+
+    settle_s = 1.0
+    submit_s: float | None = 5.0
+
+    def __init__(self, declared: DeclaredEngine, name: str, connect: Connect) -> None:
+        self._name, self._directory = name, declared.directory
+        self._asked_at: dict[str, float] = {}
+        self._machine = hashlib.sha256(this_machine().encode()).hexdigest()[:12]
+
+    def look(self, known: Sequence[str]) -> Seen:
+        """Runs whose words have a token of the name, and each with one of these ids."""
+        processes = self._processes()
+        runs = {run.id: run for run in self._marked(processes)}
+        for run_id in known:
+            if run_id not in runs:
+                runs[run_id] = self._of(run_id, processes)
+        return Seen(tuple(runs.values()), Restarts.NONE, complete=True)
+
+    def disarm(self) -> bool:
+        """Nothing restarts a run."""
+        return True
+
+    def arm(self) -> None:
+        """Nothing restarts a run."""
+
+    def end(self, run: Run) -> None:
+        """Ask each process of the run to end, and kill those that have not after a while."""
+        found = _ID.fullmatch(run.id)
+        if found is None or found[1] != self._machine:
+            raise EngineError(
+                f"the run {run.id} of {self._name} is not one of this machine.",
+                hint="Nothing was done. Run the command on the machine on which it was started.",
+            )
+        asked_at = self._asked_at.setdefault(run.id, time.monotonic())
+        is_late = time.monotonic() - asked_at > KILL_AFTER_S
+        for process in _session(self._processes(), int(found[2]), found[3]):
+            if life_of(process.pid) == process.life:
+                try:
+                    os.kill(process.pid, signal.SIGKILL if is_late else signal.SIGTERM)
+                except ProcessLookupError:
+                    continue
+                except PermissionError:
+                    raise EngineError(
+                        f"process {process.pid} of {self._name} belongs to another user.",
+                        hint="It still runs. Run the command as the user who started it.",
+                    ) from None
+
+    def start(self, application: Application, token: str) -> Run:
+        """Begin spark-submit, unless the token has a run."""
+        generation = generation_of(self._name, token)
+        if there := [run for run in self._marked(self._processes()) if run.generation == generation]:
+            return there[0]
+        words = self._words(application, token)
+        try:
+            with (Path(self._directory) / f"{token}.log").open("ab") as out:
+                process = subprocess.Popen(  # it lives on without this process
+                    words,
+                    cwd=self._directory or None,
+                    stdin=subprocess.DEVNULL,
+                    stdout=out,
+                    stderr=out,
+                    start_new_session=True,
+                )
+        except OSError as error:
+            raise EngineError(
+                f"spark-submit of {self._name} cannot be run: {error}.", hint="Nothing was started."
+            ) from None
+        return Run(f"{self._machine}:{process.pid}:{life_of(process.pid)}", Presence.LIVE, "started", generation)
+
+    def _words(self, application: Application, token: str) -> list[str]:
+        if application.engine != "local":
+            raise EngineError(
+                f"the application is one of the engine {application.engine}, and {self._name} runs here now.",
+                hint="Nothing was started. Start it by hand, or declare the engine with which it ran.",
+            )
+        said = application.said
+        program = shutil.which(said.get("spark_submit", "spark-submit"))
+        if program is None:
+            raise EngineError(
+                f"there is no {said.get('spark_submit', 'spark-submit')} on this machine, which {self._name} needs.",
+                hint="Nothing was started. Say where it is: the key spark_submit of application.",
+            )
+        main = ["--class", said["class"]] if "class" in said else []
+        return [
+            str(Path(program).absolute()),
+            *("--conf", f"{TOKEN}={token}"),
+            *said.get("submit", ()),
+            *main,
+            said["file"],
+            *said.get("args", ()),
+        ]
+
+    def _processes(self) -> list[Process]:
+        try:
+            return list(find_processes())
+        except OSError as error:
+            raise EngineUnknownError(
+                f"this machine does not tell which processes it has: {error}.",
+                hint="Nothing is known of the query. The engine local needs Linux with /proc.",
+            ) from None
+
+    def _marked(self, processes: Sequence[Process]) -> list[Run]:
+        """The runs whose words have a token of the name."""
+        found: dict[str, Run] = {}
+        lives = {process.pid: process.life for process in processes}
+        for process in processes:
+            tokens = [word.removeprefix(f"{TOKEN}=") for word in process.words if word.startswith(f"{TOKEN}=")]
+            generation = generation_of(self._name, tokens[0]) if tokens else None
+            if generation is not None:
+                leader = process.session if process.session in lives else process.pid
+                run_id = f"{self._machine}:{leader}:{lives[leader]}"
+                found[run_id] = Run(run_id, Presence.LIVE, "running", generation)
+        return list(found.values())
+
+    def _of(self, run_id: str, processes: Sequence[Process]) -> Run:
+        found = _ID.fullmatch(run_id)
+        if found is None or found[1] != self._machine:
+            return Run(run_id, Presence.UNKNOWN, "on another machine")
+        if _session(processes, int(found[2]), found[3]):
+            return Run(run_id, Presence.LIVE, "running")
+        return Run(run_id, Presence.ENDED, "ended")
+
+
+def _session(processes: Sequence[Process], leader: int, life: str) -> list[Process]:
+    """The processes of a session; none when its leader's id is that of a later process, which begins another one.
+
+    The system gives the id of a session to no new process while the session has one.
+    """
+    if any(process.pid == leader and process.life != life for process in processes):
+        return []
+    return [process for process in processes if process.session == leader or process.pid == leader]

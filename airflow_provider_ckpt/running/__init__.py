@@ -1,0 +1,1 @@
+"""Where a query runs, and how it is stopped between two batches, started, held and deployed there."""

@@ -1,0 +1,103 @@
+"""The engine ``local``, with a program in the place of spark-submit that begins a child, as a Python driver does."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from airflow_provider_ckpt.engines import local
+from airflow_provider_ckpt.engines.engine import Application
+from airflow_provider_ckpt.engines.local import LocalEngine
+from airflow_provider_ckpt.engines.open_engine import from_environment
+from airflow_provider_ckpt.engines.run import Presence, Restarts, Run, Seen
+from airflow_provider_ckpt.errors import EngineError
+from airflow_provider_ckpt.query.engine import DeclaredEngine
+
+#: Its child does not end when it is asked to, if it is told so.
+SUBMIT = """#!{python}
+import signal, subprocess, sys, time
+child = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(60)"
+if "stubborn" in sys.argv:
+    subprocess.Popen([sys.executable, "-c", child])
+time.sleep(60)
+"""
+
+
+@pytest.fixture
+def start(tmp_path: Path):
+    (tmp_path / "submit").write_text(SUBMIT.format(python=sys.executable))
+    (tmp_path / "submit").chmod(0o755)
+    engine = LocalEngine(DeclaredEngine("local", directory=str(tmp_path)), "orders", from_environment)
+    begun: list[Run] = []
+
+    def begin(token: str, *words: str) -> tuple[LocalEngine, Run]:
+        said = {"spark_submit": str(tmp_path / "submit"), "file": "app.py", "args": words}
+        begun.append(engine.start(Application("local", said), token))
+        return engine, begun[-1]
+
+    yield begin
+    for run in begun:
+        with suppress(ProcessLookupError):
+            os.killpg(int(run.id.split(":")[1]), signal.SIGKILL)
+
+
+def until(engine: LocalEngine, run: Run, presence: Presence) -> Seen:
+    for _ in range(400):
+        seen = engine.look((run.id,))
+        if {each.id: each.presence for each in seen.runs}[run.id] is presence:
+            return seen
+        time.sleep(0.02)
+    raise AssertionError(seen)
+
+
+def test_a_run_is_found_by_its_token_and_ends(start):
+    engine, run = start("orders-3")
+    other = LocalEngine(DeclaredEngine("local"), "orders", from_environment)  # another process, which knows no id
+    until(other, run, Presence.LIVE)
+    assert [each.generation for each in other.look(()).runs] == [3]
+    assert start("orders-3")[1].id == run.id  # it is not begun again
+    engine.end(run)
+    engine.end(run)
+    seen = until(other, run, Presence.ENDED)
+    assert (seen.restarts, seen.complete) == (Restarts.NONE, True)
+    assert engine.look(()).runs == ()
+
+
+def test_a_run_is_there_as_long_as_one_of_its_processes(start, monkeypatch):
+    engine, run = start("orders-4", "stubborn")
+    until(engine, run, Presence.LIVE)
+    time.sleep(0.5)  # its child ignores SIGTERM by then
+    engine.end(run)
+    time.sleep(0.3)
+    assert until(engine, run, Presence.LIVE)
+    monkeypatch.setattr(local, "KILL_AFTER_S", 0.0)
+    engine.end(run)
+    until(engine, run, Presence.ENDED)
+
+
+def test_a_later_process_with_the_same_id_is_another_one(start):
+    engine, run = start("orders-5")
+    machine, pid, life = run.id.split(":")
+    assert engine.look((f"{machine}:{pid}:{int(life) - 1}",)).runs[-1].presence is Presence.ENDED
+
+
+def test_of_another_machine_nothing_is_known(start):
+    engine, _ = start("orders-6")
+    there = Run("0123456789ab:1:5", Presence.UNKNOWN, "on another machine")
+    assert there in engine.look((there.id,)).runs
+    with pytest.raises(EngineError, match="is not one of this machine"):
+        engine.end(there)
+
+
+def test_without_spark_submit_nothing_is_started():
+    engine = LocalEngine(DeclaredEngine("local"), "orders", from_environment)
+    with pytest.raises(EngineError, match="there is no /no/spark-submit on this machine"):
+        engine.start(Application("local", {"spark_submit": "/no/spark-submit", "file": "a.py"}), "orders-1")
+    with pytest.raises(EngineError, match="is one of the engine yarn"):
+        engine.start(Application("yarn"), "orders-1")
