@@ -8,7 +8,8 @@
   This DAG writes them again in every run.
 
 Set the checkpoints in ``CKPT_PUBLISH_CHECKPOINTS``, separated by spaces, or for one run in its params. The connection
-of type ``kafka`` is ``kafka_default``, or what ``CKPT_PUBLISH_KAFKA_CONN_ID`` says.
+of type ``kafka`` is that of the cluster of each query in the query file, else ``kafka_default``, or what
+``CKPT_PUBLISH_KAFKA_CONN_ID`` says.
 """
 
 import os

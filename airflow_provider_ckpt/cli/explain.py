@@ -28,9 +28,11 @@ from airflow_provider_ckpt.cli.options import (
     with_kafka_config,
     with_sources,
 )
+from airflow_provider_ckpt.cli.query_names import query_of
 from airflow_provider_ckpt.cli.render import print_json
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.explain.failure import is_condition
+from airflow_provider_ckpt.query.declared import options_of_clusters
 from airflow_provider_ckpt.query.source import Source
 
 if TYPE_CHECKING:
@@ -116,7 +118,9 @@ def explain(
         explained = explain_rules(_known(codes), store)
     else:
         given = Given(sources, sink and absolute_sink(sink))
-        ask = _ask(given, opening(storage_options), dict(pairs(kafka_config, "--kafka-config")))
+        query = None if location is None else query_of(location)
+        configs = options_of_clusters([] if query is None else [query])
+        ask = _ask(given, opening(storage_options), dict(pairs(kafka_config, "--kafka-config")), configs)
         explained = explain_text(_lines(texts, log), store, ask=ask, given=given)
     place = explained.location if store is None else store.location
     if as_json:
@@ -127,7 +131,12 @@ def explain(
         click.get_current_context().exit(1)
 
 
-def _ask(given: Given, open_store: Callable[[str], Store], kafka_config: Mapping[str, str]) -> Ask | None:
+def _ask(
+    given: Given,
+    open_store: Callable[[str], Store],
+    kafka_config: Mapping[str, str],
+    configs: Mapping[str, Mapping[str, str]],
+) -> Ask | None:
     """Sources to read besides the checkpoint; None when nothing is declared of the query. Raises click.UsageError."""
     from airflow_provider_ckpt.explain.judge_cause import Ask
     from airflow_provider_ckpt.query.deploy import DeploySpec, declare
@@ -138,7 +147,7 @@ def _ask(given: Given, open_store: Callable[[str], Store], kafka_config: Mapping
         deploy = declare(DeploySpec(), {"sources": tuple(given.sources.values()) or None, "sink": given.sink})
     except ValueError as error:
         raise click.UsageError(f"{error}") from None
-    return Ask(deploy, open_store, kafka_config)
+    return Ask(deploy, open_store, kafka_config, configs)
 
 
 def _document(explained: Explained, location: str | None) -> ExplainDocument:

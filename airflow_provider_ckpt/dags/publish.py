@@ -27,14 +27,19 @@ def publish_dag(
         dag_id: Its id.
         checkpoints: The checkpointLocations.
         group: Consumer group, whose ``{name}`` becomes the last part of the location; ``spark-{name}`` by default.
-        kafka_conn_id: Connection of type ``kafka``; ``kafka_default`` by default.
+        kafka_conn_id: Connection of type ``kafka`` for all queries; by default that of the cluster of each query in
+            the query file, else ``kafka_default``.
         **dag: Arguments of the DAG.
     """
     declared = {
         "checkpoints": params.roots(checkpoints, "checkpointLocations"),
         "queries": params.QUERIES,
         "checkpoint_conn_id": params.CONN_ID,
-        "kafka_conn_id": Param(kafka_conn_id or "kafka_default", type="string", description="Connection of type kafka"),
+        "kafka_conn_id": Param(
+            kafka_conn_id,
+            type=params.TEXT,
+            description="Connection of type kafka; by default that of each query's cluster, else kafka_default",
+        ),
         "group": Param(
             group or "spark-{name}",
             type="string",

@@ -48,11 +48,13 @@ class Ask:
         deploy: Sources and sink of the query.
         open_store: Opens the locations of the sink and of tables; None to read nothing but the checkpoint.
         kafka_config: Configuration of the client that asks the brokers.
+        kafka_configs: What is declared of the clients of some servers, by these; ``kafka_config`` wins over it.
     """
 
     deploy: DeploySpec = field(default_factory=DeploySpec)
     open_store: Callable[[str], Store] | None = None
     kafka_config: Mapping[str, Any] = field(default_factory=dict)
+    kafka_configs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 def judge_causes(explanations: Sequence[Explanation], store: Store, ask: Ask | None = None) -> tuple[Explanation, ...]:
@@ -66,7 +68,9 @@ def judge_causes(explanations: Sequence[Explanation], store: Store, ask: Ask | N
     if ask.open_store is None:
         view = examine(store, deep=True, each=True)
     else:
-        view, foretold = forecast_restart(store, ask.deploy, ask.open_store, kafka_config=ask.kafka_config)
+        view, foretold = forecast_restart(
+            store, ask.deploy, ask.open_store, kafka_config=ask.kafka_config, kafka_configs=ask.kafka_configs
+        )
         found = foretold.findings
     seen = _Seen(view, worst_first(dict.fromkeys([*check(view), *found])), ask, _records(store))
     judged = [_judged(item, seen) for item in explanations]

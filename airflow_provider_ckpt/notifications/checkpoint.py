@@ -181,8 +181,8 @@ class ExplainNotifier(DeclaredTask, BaseNotifier):
         if given.sources or given.sink:
             reading.doing = "what the query reads and writes"
             deploy = declare(DeploySpec(), {"sources": tuple(given.sources.values()) or None, "sink": given.sink})
-            config = self.hook.access(str(self.checkpoint), self.kafka_conn_id).kafka_config
-            reading.explained = ask_checkpoint(text, store, Ask(deploy, self.hook.store, config))
+            config, configs = self.hook.kafka_config(self.kafka_conn_id), self.hook.kafka_configs(self.kafka_conn_id)
+            reading.explained = ask_checkpoint(text, store, Ask(deploy, self.hook.store, config, configs))
 
 
 @dataclass(slots=True)
