@@ -266,7 +266,8 @@ planning = together(
 stopping = together(
     option(
         "--i-know-it-is-stopped",
-        "Confirm that no query writes to the checkpoint. --execute needs it, because files cannot show it.",
+        "Confirm that no query writes to the checkpoint. --execute needs it, because files cannot show it; at a "
+        "terminal it asks.",
         "query_is_stopped",
     ),
     option(

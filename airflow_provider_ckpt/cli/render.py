@@ -69,20 +69,20 @@ def _print_failure(code: str, message: str, hint: str) -> None:
     print_json({"format_version": FORMAT_VERSION, "error": {"code": code, "message": message, **nowhere, "hint": hint}})
 
 
-def console_of_tables() -> Console:
-    """What prints tables on stdout, wide where stdout is no terminal and nobody says its width."""
+def console_of_tables(*, err: bool = False) -> Console:
+    """What prints tables on stdout, or on stderr; wide where that is no terminal and nobody says its width."""
     from rich.console import Console
 
-    console = Console()
+    console = Console(stderr=err)
     is_said = console.is_terminal or os.environ.get("COLUMNS", "").isdecimal()
-    return console if is_said else Console(width=160)
+    return console if is_said else Console(stderr=err, width=160)
 
 
-def print_tables(tables: Sequence[Table]) -> None:
-    """Tables on stdout."""
+def print_tables(tables: Sequence[Table], *, err: bool = False) -> None:
+    """Tables on stdout, or on stderr."""
     from airflow_provider_ckpt.report.table import to_rich
 
-    console = console_of_tables()
+    console = console_of_tables(err=err)
     for table in tables:
         console.print(to_rich(table, console.width), crop=False)
 

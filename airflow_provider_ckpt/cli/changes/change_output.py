@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -32,6 +33,7 @@ def report_change(
     as_json: bool,
     plan_out: str | None = None,
     more: Mapping[str, object] | None = None,
+    is_shown: bool = False,
 ) -> None:
     """A plan, and what was done of it; the last line is the next command.
 
@@ -42,6 +44,7 @@ def report_change(
         as_json: True if a program reads it.
         plan_out: The file that it was written to.
         more: Further keys of the document.
+        is_shown: True if the plan is on stdout already.
     """
     if done is not None:
         has_done("Nothing was done, because the change was carried out already.")
@@ -63,7 +66,8 @@ def report_change(
     if done is not None:
         say(already_done(done), colour="green")
         return
-    print_tables(plan_tables(plan))
+    if not is_shown:
+        print_tables(plan_tables(plan))
     if receipt is not None:
         _report_receipt(plan, receipt)
     elif not plan.actions:
@@ -76,6 +80,13 @@ def report_change(
         written = f"The plan is in {plan_out}. " if plan_out else ""
         say(f"{written}Nothing was changed. To apply the plan{accepting}:", colour="yellow")
         click.echo(next_command(plan, plan_out))
+
+
+def show_plan(plan: Plan, *, as_json: bool) -> bool:
+    """Show a plan to somebody at a terminal, on stderr where stdout is for something else; True if on stdout."""
+    on_stdout = sys.stdout.isatty() and not as_json
+    print_tables(plan_tables(plan), err=not on_stdout)
+    return on_stdout
 
 
 def _accepted(effects: Sequence[Effect]) -> str:

@@ -16,7 +16,8 @@ from airflow_provider_ckpt.change.plan.fenced import idle_query_warning
 from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.change.record.find_done import find_applied, receipt_of
 from airflow_provider_ckpt.changes.fence.put_first import plan_behind
-from airflow_provider_ckpt.cli.changes.change_output import report_change
+from airflow_provider_ckpt.cli.changes.ask_stopped import ask_stopped, can_ask, require_worth_asking
+from airflow_provider_ckpt.cli.changes.change_output import report_change, show_plan
 from airflow_provider_ckpt.cli.changes.plan_files import read_plan, write_plan
 from airflow_provider_ckpt.cli.options import (
     Command,
@@ -157,6 +158,7 @@ class Change:
         ``more`` are further keys of the document.
         """
         how, receipt, done = self.how, None, find_applied(plan, stores)
+        is_stopped, is_shown = how.query_is_stopped, False
         if origins := origins_of(click.get_current_context()):
             more = {**(more or {}), "declared": origins}
             tell_user(f"Declared: {', '.join(f'{option} by {origin}' for option, origin in origins.items())}.")
@@ -165,12 +167,16 @@ class Change:
         if how.execute and done is not None:
             receipt = receipt_of(done)
         elif how.execute:
+            if not is_stopped and plan.actions and plan.needs_stopped_query and plan.fence is None and can_ask():
+                require_worth_asking(plan, stores, how.accept_sink)
+                is_shown = show_plan(plan, as_json=how.as_json)
+                is_stopped = ask_stopped(plan.location)
             with progress_bar(plan.kind) as on_step:
                 receipt = apply(
                     plan,
                     stores.for_plan(plan, self.opener),
                     by=user_and_host(),
-                    query_is_stopped=how.query_is_stopped,
+                    query_is_stopped=is_stopped,
                     quiet_s=how.quiet_s,
                     break_lock=how.break_lock,
                     on_step=on_step,
@@ -178,4 +184,6 @@ class Change:
                     accept_sink=how.accept_sink,
                     approved_by=how.approved_by or "",
                 )
-        report_change(plan, receipt, done=done, as_json=how.as_json, plan_out=how.plan_out, more=more)
+        report_change(
+            plan, receipt, done=done, as_json=how.as_json, plan_out=how.plan_out, more=more, is_shown=is_shown
+        )
