@@ -17,7 +17,7 @@ from airflow_provider_ckpt.dags.approval import approved_at, approved_by
 from airflow_provider_ckpt.dags.steps import APPROVAL_TIMEOUT
 from airflow_provider_ckpt.dags.subject import dag_of, locations_of
 from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook, airflow_errors
-from airflow_provider_ckpt.hooks.query_file import configured_file
+from airflow_provider_ckpt.hooks.query_file import configured_file, read_file, with_flows
 from airflow_provider_ckpt.operators.changes.rollback import CheckpointRollbackOperator
 from airflow_provider_ckpt.operators.changes.undo import CheckpointUndoOperator
 
@@ -97,9 +97,24 @@ def find_rolled_back(ti: Any, params: Any, of: str) -> list[dict[str, Any]]:
     approved, plans = (ti.xcom_pull(**run, task_ids="weigh", key=key) for key in ("return_value", "plans"))
     if approved is None or plans is None:
         raise AirflowFailException(f"No run {params['run_id']} of {of} has approved plans.")
-    found = api.find_undoable(plans, CheckpointHook(params["checkpoint_conn_id"]).store)
+    conn_id = params["checkpoint_conn_id"]
+    found = api.find_undoable(plans, CheckpointHook(conn_id).store, records_of(conn_id))
     keep_rest(ti, found)
     return list(found.queries)
+
+
+def records_of(conn_id: str | None) -> Callable[[str], Any]:
+    """What opens the records of a checkpoint where Airflow's query file says that they are; None beside it."""
+    if not configured_file():
+        return lambda _: None
+    file = with_flows(read_file())
+    opened = CheckpointHook(conn_id or file.storage.conn_id, file.storage.options).store
+
+    def open_records(location: str) -> Any:
+        query = file.find(location)
+        return None if query is None or query.undo is None else opened(query.undo)
+
+    return open_records
 
 
 def keep_rest(ti: Any, matched: Any) -> None:

@@ -15,18 +15,27 @@ from airflow_provider_ckpt.storage.store import Store
 log = logging.getLogger(__name__)
 
 
-def find_undoable(plans: Sequence[Mapping[str, str]], open_store: Callable[[str], Store]) -> Matched:
+def nowhere_else(_: str) -> None:
+    """The records of every checkpoint are beside it."""
+
+
+def find_undoable(
+    plans: Sequence[Mapping[str, str]],
+    open_store: Callable[[str], Store],
+    open_records: Callable[[str], Store | None] = nowhere_else,
+) -> Matched:
     """Read what became of each plan. A checkpoint whose records cannot be read is refused, and stops no other.
 
     Args:
         plans: ``checkpoint`` and ``plan_id`` of each plan that was approved.
         open_store: Opens a location.
+        open_records: The place of the records of changes of a checkpoint by its location, where that is not beside it.
 
     Raises:
         StoreUnavailableError: A storage does not answer; another try can help.
     """
     ids = {plan["checkpoint"]: plan["plan_id"] for plan in plans}
-    states = in_parallel(lambda location: _state(location, ids[location], open_store), list(ids), THREADS)
+    states = in_parallel(lambda location: _state(location, ids[location], open_store, open_records), list(ids), THREADS)
     told = list(zip(ids.items(), states, strict=True))
     for (location, plan_id), state in told:
         log.info("%s, plan %s: %s", location, plan_id, state.reason if isinstance(state, Refusal) else state)
@@ -40,11 +49,13 @@ def find_undoable(plans: Sequence[Mapping[str, str]], open_store: Callable[[str]
     )
 
 
-def _state(location: str, plan_id: str, open_store: Callable[[str], Store]) -> str | Refusal:
+def _state(
+    location: str, plan_id: str, open_store: Callable[[str], Store], open_records: Callable[[str], Store | None]
+) -> str | Refusal:
     try:
-        states = {change.plan.plan_id: change.state for change in history(open_store(location))}
+        changes = history(open_store(location), open_records(location))
     except CheckpointError as error:
         if error.retryable:
             raise
         return Refusal(location, sentence_of(error))
-    return states.get(plan_id, "nothing was done")
+    return {change.plan.plan_id: change.state for change in changes}.get(plan_id, "nothing was done")

@@ -9,7 +9,7 @@ from airflow.providers.common.compat.sdk import AirflowFailException
 
 import airflow_provider_ckpt.dags.fleet_rollback
 from airflow_provider_ckpt.dags import fleet_rollback_dag, fleet_undo_dag
-from airflow_provider_ckpt.dags.fleet_rollback import find_rolled_back, left_by, located
+from airflow_provider_ckpt.dags.fleet_rollback import find_rolled_back, left_by, located, records_of
 from airflow_provider_ckpt.errors import CheckpointError
 
 pytestmark = pytest.mark.airflow
@@ -50,3 +50,18 @@ def test_a_name_becomes_its_location_where_there_is_a_query_file(tmp_path, monke
         located(["order"])
     monkeypatch.setattr(airflow_provider_ckpt.dags.fleet_rollback, "configured_file", lambda: None)
     assert located(["orders"]) == [{"checkpoint": "orders"}]
+
+
+def test_the_records_of_a_query_are_where_the_file_says(tmp_path, monkeypatch):
+    (tmp_path / "ckpt.yaml").write_text(
+        f"format_version: 1\nqueries:\n  orders: {{checkpoint: {tmp_path}/orders, undo: {tmp_path}/undo}}\n"
+        f"  totals: {{checkpoint: {tmp_path}/totals}}\n"
+    )
+    place: str | None = str(tmp_path / "ckpt.yaml")
+    for module in ("dags.fleet_rollback", "hooks.query_file"):
+        monkeypatch.setattr(f"airflow_provider_ckpt.{module}.configured_file", lambda: place)
+    records = records_of(None)
+    assert records(f"{tmp_path}/orders").location == f"{tmp_path}/undo"
+    assert records(f"{tmp_path}/totals") is records(f"{tmp_path}/others") is None
+    place = None
+    assert records_of(None)(f"{tmp_path}/orders") is None

@@ -53,6 +53,17 @@ def test_what_was_begun_and_is_not_undone_can_be_taken_back(tmp_path):
     assert refused.what == damaged.location and "plan.json" in refused.reason
 
 
+def test_records_are_where_they_were_said_to_be(tmp_path):
+    stores, plan = planned(tmp_path, "orders")
+    elsewhere = Store.open(str(tmp_path / "undo"))
+    apply(plan, Stores(stores.checkpoint, undo=elsewhere), **WORD)
+    assert find_undoable([approved(plan)], Store.open).queries == ()
+    found = find_undoable(
+        [approved(plan)], Store.open, lambda location: elsewhere if location == plan.location else None
+    )
+    assert found.queries == ({"checkpoint": plan.location, "undoes": plan.plan_id},)
+
+
 def test_a_storage_that_is_away_is_asked_again(tmp_path):
     def away(location: str) -> Store:
         raise StoreUnavailableError("away", location=location)
