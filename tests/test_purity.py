@@ -26,8 +26,8 @@ READERS = {"engines", "sinks", "tables"}
 END = "end"
 #: What a module that does IO may be named by: the first word of its name.
 VERBS = """
-apply ask compact compare connect declare explain export find fit follow foresee forget gate inspect judge make observe open poll publish prune put
-read recognise rehearse repair repartition require reset resolve restore rewind resume roll run stage start stop take tell translate vacuum validate verify
+apply ask compact compare connect declare deploy explain export find fit follow foresee forget gate inspect judge make observe open poll publish prune put
+read recognise record rehearse repair repartition require reset resolve restore rewind resume roll run stage start stop take tell translate vacuum validate verify
 write
 """
 #: Nouns that do IO all the same: what others read and write by. It only gets shorter.
@@ -48,6 +48,7 @@ PURE_VERBS = {
     "checks.read_state_files": "reads by what it is given",
     "change.ask_word": "calls what a user has given",
     "explain.read_index": "reads pages of the package",
+    "query.deploy": "the noun",
 }
 
 

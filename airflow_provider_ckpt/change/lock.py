@@ -41,6 +41,8 @@ from airflow_provider_ckpt.untrusted.bounded_json import parse_json
 from airflow_provider_ckpt.untrusted.fields import Fields
 
 LOCK = "lock.json"
+#: Directory, among the records of a checkpoint, of the runs of its query.
+RUNS = "runs"
 #: A warning.
 NO_EXCLUSIVE_CREATE = (
     "This storage cannot create an object exclusively, so the lock is written and then read back: two changes that "
@@ -197,6 +199,28 @@ def locked_backups(root: Store, plan_id: str, by: str, *, break_lock: bool = Fal
         CheckpointLockedError: Another one holds it.
     """
     with _holding(root, root, plan_id, by, break_lock) as held:
+        yield held
+
+
+@contextmanager
+def locked_runs(
+    checkpoint: Store, what: str, by: str, *, undo: Store | None = None, break_lock: bool = False
+) -> Iterator[Held]:
+    """Hold the lock of the runs of a query: one stop or start at a time, inside which a change may take its own.
+
+    Args:
+        checkpoint: Its checkpoint.
+        what: What is done; the same one may go on by the same ``by`` on another machine.
+        by: Who does it.
+        undo: Root of the records.
+        break_lock: A person states that the holder of the lock has ended.
+
+    Raises:
+        CheckpointLockedError: Another one holds it.
+    """
+    place = records_of(checkpoint, undo)
+    make_place(place, checkpoint)
+    with _holding(place.child(RUNS), checkpoint, what, by, break_lock) as held:
         yield held
 
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
+from enum import StrEnum
+from typing import Annotated
+
+from airflow_provider_ckpt.documents.as_document import Documented
 
 
-class Presence(Enum):
+class Presence(StrEnum):
     """Whether a run is there.
 
     LIVE is whatever may still write or may come back by itself: starting, queued, stopping, waiting for a retry.
@@ -20,7 +23,7 @@ class Presence(Enum):
     UNKNOWN = "unknown"
 
 
-class Restarts(Enum):
+class Restarts(StrEnum):
     """Whether the engine starts a run again by itself, once it has ended."""
 
     NONE = "none"
@@ -30,22 +33,14 @@ class Restarts(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
-    """One life of an application.
+class Run(Documented):
+    """One life of an application."""
 
-    Args:
-        id: How the engine names it.
-        presence: Whether it is there.
-        native: The engine's own word for its state.
-        generation: The number of the start that began it; None for a run that ckpt has not started.
-        ui: Address at which people see it.
-    """
-
-    id: str
-    presence: Presence
-    native: str = ""
-    generation: int | None = None
-    ui: str | None = None
+    id: Annotated[str, "how the engine names it"]
+    presence: Annotated[Presence, "`live`, `ended`, `absent` or `unknown`"]
+    native: Annotated[str, "the engine's own word for its state"] = ""
+    generation: Annotated[int | None, "number of the start that began it, or null"] = None
+    ui: Annotated[str | None, "address at which people see it, or null"] = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -137,6 +137,25 @@ def plan_closing_of(flow: Flow, view: CheckpointView, batch_id: int, at_ms: int)
     return _plan(view, batch_id, CLOSING.decode(), at_ms, notes, warnings)
 
 
+def plan_hold(view: CheckpointView, batch_id: int, at_ms: int) -> Plan:
+    """Plan that keeps any Spark from starting: the checkpoint is closed until that is taken back.
+
+    Args:
+        view: The checkpoint.
+        batch_id: The newest batch in the offset log.
+        at_ms: Now, epoch milliseconds.
+    """
+    notes = (
+        f"{layout.offset_entry(batch_id + 1)} closes the checkpoint: no Spark starts from it, and no query plans batch "
+        f"{batch_id + 1}, until `ckpt undo {quote(view.location)}` or `ckpt start` opens it again.",
+    )
+    warnings = (
+        "A query that is idle now stays alive in memory, and stops when it tries to plan its next batch.",
+        "A task that still writes to the sink is not stopped.",
+    )
+    return _plan(view, batch_id, CLOSING.decode(), at_ms, notes, warnings)
+
+
 def is_closing(plan: Plan) -> bool:
     """True if the entry closes the checkpoint: until the batch in flight is committed, or the flow is opened again."""
     return fence_of(plan).data == CLOSING.decode()

@@ -7,9 +7,11 @@ from dataclasses import dataclass, replace
 from airflow_provider_ckpt.change.added_errors import is_without_start
 from airflow_provider_ckpt.change.fence.find import find_fence, find_other_interrupted
 from airflow_provider_ckpt.change.fence.plan import (
+    is_closing,
     plan_closing,
     plan_closing_of,
     plan_fence,
+    plan_hold,
     without_start,
 )
 from airflow_provider_ckpt.change.judge_start import judge_present, judge_start
@@ -106,6 +108,22 @@ def _observed(checkpoint: Store) -> CheckpointView:
 def _is_torn(planned: int | None, committed: int | None) -> bool:
     """True if a query that runs without faults leaves no such logs."""
     return planned is not None and committed is not None and planned not in (committed, committed + 1)
+
+
+def make_hold(stores: Stores) -> Plan:
+    """Plan to close a checkpoint until that is taken back, or find that it is closed so.
+
+    Raises:
+        PlanError: It cannot be; the error says why.
+    """
+    checkpoint = stores.checkpoint
+    require_exclusive(checkpoint.location, creates_exclusively=checkpoint.creates_exclusively)
+    there = find_fence(stores)
+    if there is not None and is_closing(there):
+        return there
+    _require_no_other(stores)
+    view = _observed(checkpoint)
+    return plan_hold(view, require_closable(view), now_ms())
 
 
 def make_fence_behind(stores: Stores, closed: Plan) -> Plan:

@@ -25,7 +25,7 @@ from airflow_provider_ckpt.change.record import journal
 from airflow_provider_ckpt.change.record.receipt import Receipt
 from airflow_provider_ckpt.change.require_access import require_access
 from airflow_provider_ckpt.change.require_alone import require_alone
-from airflow_provider_ckpt.changes.fence.make import make_fence, make_fence_behind
+from airflow_provider_ckpt.changes.fence.make import make_fence, make_fence_behind, make_hold
 from airflow_provider_ckpt.changes.fence.refusals import require_planned_first
 from airflow_provider_ckpt.checkpoint.flows import flow_of
 from airflow_provider_ckpt.checkpoint.own_files import PLAN
@@ -36,6 +36,7 @@ from airflow_provider_ckpt.errors import (
     CheckpointError,
     CheckpointNotFoundError,
     ObjectExistsError,
+    PlanError,
 )
 from airflow_provider_ckpt.storage.stored_object import StoredObject
 from airflow_provider_ckpt.times import duration_text, time_text
@@ -79,6 +80,7 @@ def put_fence(
     break_lock: bool = False,
     require: Callable[[], None] = nothing,
     tell: Tell = silent,
+    hold: bool = False,
 ) -> tuple[Plan, Receipt]:
     """Fence a checkpoint, or find that it is fenced.
 
@@ -92,6 +94,7 @@ def put_fence(
         break_lock: Remove the lock of another run, which the user knows has ended.
         require: Called when no other change is running, before anything is written; what it raises ends the call.
         tell: Told what is being waited for.
+        hold: Close the checkpoint until that is taken back; a batch in flight is not waited for.
 
     Returns:
         The plan that was carried out, or the one of the fence that is there; and what was done.
@@ -121,8 +124,13 @@ def put_fence(
         started_ms = now_ms()
         for attempt in range(TRIES):
             found = find_fence(stores)
-            plan = found or make_fence(stores, trigger=trigger, state=attempt == 0)
-            if is_closing(plan) and flow_of(stores.checkpoint.location) is None:
+            if hold:
+                found = found if found is not None and is_closing(found) else None
+                plan = found or make_hold(stores)
+            else:
+                _refuse_held(stores, found)
+                plan = found or make_fence(stores, trigger=trigger, state=attempt == 0)
+            if not hold and is_closing(plan) and flow_of(stores.checkpoint.location) is None:
                 done = _behind_batch_in_flight(run, plan)
             else:
                 done = plan if found or _put(run, plan) else None
@@ -133,6 +141,17 @@ def put_fence(
             f"the query was faster at each of {TRIES} tries: it had planned its next batch before the fence was there.",
             location=location,
             hint="Nothing was done. Run the same command again.",
+        )
+
+
+def _refuse_held(stores: Stores, found: Plan | None) -> None:
+    """Raise PlanError where the checkpoint is closed until that is taken back: a fence would hold less."""
+    is_closed = found is not None and is_closing(found) and flow_of(stores.checkpoint.location) is None
+    if found is not None and is_closed and journal.RECEIPT in stores.record(found.plan_id).ls()[0]:
+        raise PlanError(
+            f"this checkpoint is held by {fence_of(found).name}: no Spark starts from it, which is more than a fence.",
+            location=stores.checkpoint.location,
+            hint=f"Nothing was done. Open it first: {stores.undo_command}",
         )
 
 

@@ -332,3 +332,29 @@ def test_a_fault_at_any_call_leaves_what_spark_starts_from(opened, after):
         plan, _ = fence(place)
         assert place.read(f"offsets/{BATCHES}") == plan.actions[0].data.encode(), at
         assert newest(place, "offsets") == BATCHES, at
+
+
+@pytest.mark.parametrize("in_flight", [False, True])
+def test_a_hold_closes_the_checkpoint_until_it_is_taken_back(opened, in_flight):
+    store = opened("orders")
+    writer = Writer(store, in_flight=in_flight)
+    stores = Stores(store)
+    plan, receipt = module.put_fence(stores, by="ann", settle_s=0.0, hold=True)
+    assert (store.read(f"offsets/{writer.planned + 1}"), receipt.status) == (CLOSING, "applied")
+    assert module.put_fence(stores, by="ann", settle_s=0.0, hold=True)[1].status == "already_applied"
+    with pytest.raises(PlanError, match="this checkpoint is held by"):
+        fence(store)
+    writer.go_on()
+    writer.go_on()
+    assert writer.stopped
+    apply(make_undo(stores, undoes=plan.plan_id), stores, **STOPPED)
+    assert newest(store, "offsets") == writer.planned
+    assert_starts_right(store)
+
+
+def test_a_hold_comes_behind_a_fence_that_is_there(opened):
+    store = opened("orders")
+    Writer(store, in_flight=False)
+    fence(store)
+    module.put_fence(Stores(store), by="ann", settle_s=0.0, hold=True)
+    assert store.read(f"offsets/{BATCHES + 1}") == CLOSING

@@ -1,0 +1,66 @@
+"""A deploy ends with the new version, or with the one before; killed anywhere, it goes on."""
+
+from __future__ import annotations
+
+import pytest
+
+from airflow_provider_ckpt.errors import EngineUnknownError
+from airflow_provider_ckpt.running.deploy_query import DeployRequest, deploy_query
+from airflow_provider_ckpt.running.start_query import StartRequest
+from airflow_provider_ckpt.running.stop_query import StopRequest
+from tests.running.simulated import BAD, Application, Killed, newest, patience
+
+BETTER = Application("command", {"start": ("better",)})
+
+
+def deploy(unit, engine, application, **said):
+    request = DeployRequest(
+        stop=StopRequest(wait_for_batch=5.0), start=StartRequest(gate=False), accept_sink=("unknown", "duplicated")
+    )
+    return deploy_query(unit, engine, application, request, by="ann", settle_s=0.1, patience=patience(engine), **said)
+
+
+def test_a_good_version_takes_the_place_of_the_old_one(run):
+    unit, engine = run(restarts=2)
+    backed_up: list[str] = []
+    done = deploy(unit, engine, BETTER, back_up=lambda: backed_up.append("x"))
+    assert (done.started.committed, done.back, backed_up) == (True, None, ["x"])
+    assert done.stopped is not None and done.stopped.between_batches
+    assert [each.state for each in engine.runs] == ["KILLED", "RUNNING"]
+    assert deploy(unit, engine, BETTER).started == done.started  # nothing is left to do
+
+
+def test_a_bad_version_ends_with_the_one_before_at_its_batch(run):
+    unit, engine = run()
+    done = deploy(unit, engine, BAD)
+    assert not done.started.committed
+    assert done.back is not None and done.back.committed
+    assert done.back.from_batches == done.started.from_batches
+    assert [each.token for each in engine.runs if each.state == "RUNNING"] == ["orders-3"]
+
+
+def test_the_same_bad_version_may_be_tried_again(run):
+    unit, engine = run()
+    deploy(unit, engine, BAD)
+    done = deploy(unit, engine, BAD)
+    assert done.back is not None and done.back.token == "orders-5"
+
+
+@pytest.mark.parametrize("application", [BETTER, BAD], ids=["good", "bad"])
+@pytest.mark.parametrize("how", ["dies_at", "silent_at"])
+@pytest.mark.parametrize("at", [*range(1, 20, 2), 40, 80, 90, 95, 99, 103])
+def test_killed_anywhere_the_same_command_comes_to_the_same_end(run, application, how, at):
+    unit, engine = run(restarts=2)
+    setattr(engine, how, frozenset({at}))
+    try:
+        done = deploy(unit, engine, application)
+    except (Killed, EngineUnknownError):
+        engine.sleep(1)
+        done = deploy(unit, engine, application)
+    running = [each.token for each in engine.runs if each.state == "RUNNING"]
+    assert len(running) == 1
+    if application is BETTER:
+        assert (done.started.committed, running) == (True, ["orders-2"])
+    else:
+        assert done.back is not None and done.back.committed and running == [done.back.token]
+    assert newest(engine.stores[0], "commits") >= 3
