@@ -20,6 +20,7 @@ from airflow_provider_ckpt.query.sink import Sink
 from airflow_provider_ckpt.sinks.effects import SinkEffect
 from airflow_provider_ckpt.sinks.fit import Misfit, QueryBatches, misfit, misfit_of_backup
 from airflow_provider_ckpt.sinks.memory import memory_of
+from airflow_provider_ckpt.sinks.read_batch_times import read_fit
 from airflow_provider_ckpt.sinks.read_marker import read_marker
 from airflow_provider_ckpt.storage.store import Store
 
@@ -31,13 +32,17 @@ class FittedSink:
     Args:
         marker: What the sink remembers of the query.
         name: As it was declared, at its absolute location.
+        doubt: Why it may be that of another query, which it does not prove; None where nothing says so.
     """
 
     marker: SinkMarker
     name: str
+    doubt: Misfit | None = None
 
     def named(self, effect: SinkEffect) -> SinkEffect:
-        """An effect on this sink, under the name by which a plan knows it."""
+        """An effect on this sink, under the name by which a plan knows it; it is unknown where the sink is in doubt."""
+        if self.doubt is not None:
+            return SinkEffect(self.name, "unknown", f"it {self.doubt.reason}", self.doubt.hint)
         return replace(effect, sink=self.name)
 
 
@@ -57,8 +62,8 @@ def fit_sink(stores: Stores, view: CheckpointView, said: Sink | None, batch_id: 
     sink = stores.declared(said)
     store = stores.sink if sink.directory else None
     marker = read_marker(sink, store, view.query_id, batch_id)
-    require_fit(stores.checkpoint, stores.undo, view, sink, store, marker)
-    return FittedSink(marker, sink.at(store).name)
+    doubt = require_fit(stores.checkpoint, stores.undo, view, sink, store, marker)
+    return FittedSink(marker, sink.at(store).name, doubt)
 
 
 # --- refusing ------------------------------------------------------------------------------------------------------
@@ -71,8 +76,8 @@ def require_fit(
     sink: Sink,
     store: Store | None,
     marker: SinkMarker,
-) -> None:
-    """Raise PlanError for a sink that is not the query's own.
+) -> Misfit | None:
+    """What makes it doubtful that a sink is the query's own. Raises PlanError when it is not.
 
     Args:
         checkpoint: The checkpoint.
@@ -84,7 +89,7 @@ def require_fit(
     """
     known = require_remembered(checkpoint, view.query_id, sink, store)
     if store is None:
-        return
+        return None
     now = QueryBatches(last_written(checkpoint, view), view.latest_planned)
     before = [
         QueryBatches(record.from_batch, record.from_batch + 1)
@@ -92,6 +97,13 @@ def require_fit(
         if record.from_batch is not None
     ]
     _refuse(misfit(marker, now, before, known=known), checkpoint, sink, store)
+    if known or marker.kind != "file":
+        return None
+    rerun_up_to = max((standing.planned for standing in before if standing.planned is not None), default=-1)
+    fit = read_fit(checkpoint, view, store, rerun_up_to)
+    if fit.is_proof:
+        _refuse(fit.misfit, checkpoint, sink, store)
+    return fit.misfit
 
 
 def require_fit_of_backup(

@@ -41,7 +41,7 @@ class Misfit:
 
 
 #: What can always be done about a sink that does not fit.
-_OTHERWISE = (
+OTHERWISE = (
     "Declare the sink that the query writes to. Or declare none: the effect is then unknown and must be accepted."
 )
 
@@ -65,7 +65,7 @@ def misfit(
         return Misfit(
             f"has no record of a batch of {marker.writer}, but the query has committed batch {now.written}: it is "
             "the table of another query, or its record of this query has expired",
-            _OTHERWISE,
+            OTHERWISE,
         )
     return None
 
@@ -82,12 +82,12 @@ def _misfit_of_files(
     if latest is None:
         if now.written is None:
             return None
-        return Misfit(f"has no log of batches, but the query has committed batch {now.written}", _OTHERWISE)
+        return Misfit(f"has no log of batches, but the query has committed batch {now.written}", OTHERWISE)
     if now.written is not None and latest < now.written:
         return Misfit(
             f"has batches up to {latest}, but the query has committed batch {now.written}: it is not the sink of "
             "this query, or its log was restored or deleted",
-            _OTHERWISE,
+            OTHERWISE,
         )
     if known or _reaches(now, latest) or any(_spans(standing, latest) for standing in before):
         return None
@@ -95,7 +95,7 @@ def _misfit_of_files(
     return Misfit(
         f"has batch {latest}, but the query has planned {planned}: it is not the sink of this query, or the "
         "checkpoint was rolled back without ckpt",
-        f"{_OTHERWISE} If this is the sink of the query, change nothing in its _spark_metadata by hand: restore a "
+        f"{OTHERWISE} If this is the sink of the query, change nothing in its _spark_metadata by hand: restore a "
         f"backup of the checkpoint that has batch {latest}, or let the query write to another directory.",
     )
 

@@ -76,6 +76,28 @@ def test_the_log_of_another_query_is_never_trimmed(revenue, ckpt, batches):
     assert everything(revenue) == before and len(list((output / "_spark_metadata").iterdir())) == len(batches)
 
 
+def test_one_that_is_at_the_same_batch_is_told_by_the_times_of_its_files(revenue, goldens, ckpt):
+    """Real Spark wrote it after the query had committed these batches. A copy of either has the same times inside."""
+    output = revenue.parent / "of-another"
+    shutil.copytree(goldens["4.3.0/offset-log-v2"] / "output", output)
+    before = everything(revenue.parent)
+    code, said = ckpt(*back(revenue, output, *DO_IT))
+    assert code == 4 and everything(revenue.parent) == before
+    assert f"the sink file:{output} does not fit the query: it has the file part-" in said["error"]["message"]
+    assert said["error"]["message"].endswith("Z: it is the sink of another query.")
+    code, said = ckpt(*back(revenue, shutil.copytree(revenue / "output", revenue / "copied"), "--json"))
+    assert code == 0 and said["plan"]["sink_effects"][0]["effect"] == "exact"
+
+
+def test_one_whose_files_are_older_than_the_batches_is_unknown(goldens, golden_home, ckpt):
+    """It may be the query's own, if somebody moved the query back without ckpt: nothing is trimmed unless accepted."""
+    later, output = golden_home("offset-log-v2"), goldens["4.3.0/file-to-parquet-5"] / "output"
+    code, said = ckpt(*back(later, output, "--json"))
+    (effect,) = said["plan"]["sink_effects"]
+    assert code == 0 and effect["effect"] == "unknown" and ", but the query planned it at 20" in effect["reason"]
+    assert ckpt(*back(later, output, *DO_IT))[0] == 4
+
+
 def test_one_that_is_at_the_same_batch_is_told_by_the_sink_that_was_declared_first(revenue, ckpt):
     declare(revenue)
     output, before = other_output(revenue, range(5)), everything(revenue)
