@@ -21,8 +21,8 @@ from airflow_provider_ckpt.hooks.extra import extra_of
 from airflow_provider_ckpt.query.yaml_text import parse_yaml
 
 SUPPORTED = (
-    "a SparkSubmitOperator or a @task.pyspark task, or one that submits to Databricks, EMR, Dataproc, Glue, Livy or "
-    "Spark's operator for Kubernetes"
+    "a SparkSubmitOperator or a @task.pyspark task, one that submits to Databricks, EMR, Dataproc, Glue, Livy or "
+    "Spark's operator for Kubernetes, or one whose command has a spark-submit"
 )
 _HINT = f"spark_task must be {SUPPORTED} that is not mapped; for other tasks give confs or conf_file."
 #: Tasks of Databricks that run an application on a cluster.
@@ -126,7 +126,7 @@ def confs_of(dag: Any, task_id: str, context: Any) -> dict[str, str]:
         )
     operator = dag.get_task(task_id)
     try:
-        confs = _reader_of(operator)(_Task(operator, context))
+        confs = _read(operator, context)
     except ConfsNotKnown as error:
         raise CheckpointError(_sentence(operator, error), hint=_HINT) from None
     except CheckpointError:
@@ -154,7 +154,7 @@ def require_known(task: Any, dag: Any = None) -> None:
     if operator is None:
         return
     try:
-        _reader_of(operator)(_Task(operator))
+        _read(operator)
     except _NotYet:
         return
     except ConfsNotKnown as error:
@@ -191,6 +191,14 @@ Confs = Mapping[str, Any]
 Reader = Callable[[_Task], Confs]
 
 
+def _read(operator: Any, context: Any = None) -> Confs:
+    """The confs, none of whose keys is an option, which Spark would not take for a conf. Raises ConfsNotKnown."""
+    confs = _reader_of(operator)(_Task(operator, context))
+    if odd := next((key for key in confs if str(key).startswith("-")), None):
+        raise ConfsNotKnown(f"it has {odd!r:.60} among its confs, which is no key of one")
+    return confs
+
+
 def _reader_of(operator: Any) -> Reader:
     """The reader of the nearest class that has one. Raises ConfsNotKnown."""
     for kind in type(operator).__mro__:
@@ -206,6 +214,8 @@ def _submitted(task: _Task) -> Confs:
     """``--properties-file`` and over it ``--conf``, as spark-submit has it. The connection sets no SQL conf."""
     from airflow_provider_ckpt.query.deploy import parse_conf_file
 
+    if not hasattr(task.operator, "conf"):  # of another provider, or of the user
+        raise ConfsNotKnown("it has no conf as Airflow's own has")
     task.reads()
     properties = task.value("properties_file")
     return {**(parse_conf_file(read_text(properties)) if properties else {}), **(task.value("conf") or {})}
@@ -240,6 +250,23 @@ def _one(found: Sequence[Confs], what: str) -> Confs:
     if any(dict(confs) != dict(found[0]) for confs in found[1:]):
         raise ConfsNotKnown(f"it has more than one {what}, with different confs")
     return found[0]
+
+
+def _scripted(*names: str) -> Reader:
+    """The reader of the line of ``spark-submit`` in a script, or in the words of a command."""
+
+    def read(task: _Task) -> Confs:
+        from airflow_provider_ckpt.query.spark_submit import confs_of_script
+
+        given = [task.value(name) for name in names]
+        listed = [str(task.now(word)) for each in given if isinstance(each, list | tuple) for word in each]
+        try:
+            found = confs_of_script(given[0] if isinstance(given[0], str) else listed)
+        except ValueError as error:
+            raise ConfsNotKnown(str(error)) from None
+        return _one(found, "spark-submit in its command")
+
+    return read
 
 
 # --- Databricks -------------------------------------------------------------------------------------------------------
@@ -386,7 +413,10 @@ def _spark_application(task: _Task) -> Confs:
     body = task.mapping(given, "the SparkApplication")
     if not body:
         raise ConfsNotKnown("it has neither application_file nor template_spec")
-    spec = task.mapping(task.mapping(body.get("spark", body), "spark").get("spec"), "spec")
+    application = task.mapping(body.get("spark", body), "spark")
+    spec = task.mapping(application.get("spec"), "spec")
+    if application.get("kind") == "ScheduledSparkApplication":
+        spec = task.mapping(spec.get("template"), "template")
     if not spec:
         raise ConfsNotKnown("its SparkApplication has no spec")
     if spec.get("sparkConfigMap"):
@@ -422,4 +452,8 @@ READERS: Mapping[str, Reader] = {
     "DataprocSubmitJobOperator": _dataproc_job,
     "DataprocCreateBatchOperator": _dataproc_batch,
     "GlueJobOperator": _glue,
+    "BashOperator": _scripted("bash_command"),
+    "SSHOperator": _scripted("command"),
+    "DockerOperator": _scripted("command"),
+    "KubernetesPodOperator": _scripted("cmds", "arguments"),
 }

@@ -48,6 +48,9 @@ FIELDS: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
     "LivyOperator": ("apache.livy.operators.livy", ("spark_params",), ("spark_params",)),
     "DataprocSubmitJobOperator": ("google.cloud.operators.dataproc", ("job",), ("job",)),
     "DataprocCreateBatchOperator": ("google.cloud.operators.dataproc", ("batch",), ("batch",)),
+    "SSHOperator": ("ssh.operators.ssh", ("command",), ("command",)),
+    "DockerOperator": ("docker.operators.docker", ("command",), ("command",)),
+    "KubernetesPodOperator": ("cncf.kubernetes.operators.pod", ("cmds", "arguments"), ("cmds", "arguments")),
     "GlueJobOperator": (
         "amazon.aws.operators.glue",
         ("script_args", "create_job_kwargs", "update_config"),

@@ -46,6 +46,51 @@ DEFAULTS = {"applicationConfiguration": [
     {"classification": "spark-log4j", "properties": {"rootLogger.level": "WARN"}},
 ]}  # fmt: skip
 
+#: Command lines as people write them for tasks of Airflow, with what is read.
+LINES = {
+    "one line": (f"spark-submit --master yarn --conf {A}=8 orders.py --conf own=1", {A: "8"}),
+    "no conf": ("spark-submit --master local[*] /jobs/orders.py {}", {}),
+    "a path": (f"/opt/spark/bin/spark-submit --packages a:b:1,c:d:2 --conf {A}=8 /jobs/orders.py", {A: "8"}),
+    "behind other commands": (
+        f"source /etc/env.sh && cd /jobs &&\n\n$SPARK_HOME/bin/spark-submit \\\n  --conf {A}=8 \\\n  orders.py > log 2>&1\n",
+        {A: "8"},
+    ),
+    "quotes": (
+        f"spark-submit --conf '{A}=8' --conf=\"spark.x=a b\" -c {B}=false o.py",
+        {A: "8", "spark.x": "a b", B: "false"},
+    ),
+    "in another shell": (f'docker exec spark bash -c "spark-submit --conf {A}=8 orders.py"', {A: "8"}),
+    "a word about it": (
+        f'spark-submit --total-executor-cores 2 --conf {A}=8 o.py || echo "spark-submit failed"',
+        {A: "8"},
+    ),
+    "as somebody": (f"sudo -u spark spark3-submit --conf {A}=8 orders.py", {A: "8"}),
+    "a flag": (f"spark-submit --load-spark-defaults --verbose --conf {A}=8 orders.py", {A: "8"}),
+    "variables elsewhere": (f"spark-submit --master $MASTER --conf {A}=8 $JOBS/orders.py $DAY", {A: "8"}),
+    "the run before is killed": (f"spark-submit --kill driver-1; spark-submit --conf {A}=8 orders.py", {A: "8"}),
+    "a comment": (f"# spark-submit --conf {A}=4 old.py\nspark-submit --conf {A}=8 --archives e.zip#e o.py", {A: "8"}),
+}
+LINES_NOT_KNOWN = {
+    "none": ("./run.sh", "it has no spark-submit in its command"),
+    "two": (
+        f"spark-submit a.py; spark-submit --conf {A}=8 b.py",
+        "more than one spark-submit in its command, with diff",
+    ),
+    "a conf of the shell": (f"spark-submit --conf {A}=$PARTITIONS orders.py", "is known to the shell alone"),
+    "a conf that is printed": (f"spark-submit --conf {A}=`nproc` orders.py", "is known to the shell alone"),
+    "options of the shell": ("spark-submit $OPTS orders.py", r"'\$OPTS' is known to the shell alone"),
+    "options of an array": ('spark-submit "${CONFS[@]}" orders.py', "is known to the shell alone"),
+    "a file": (
+        "spark-submit --properties-file /etc/x orders.py",
+        "--properties-file is a file that only the cluster has",
+    ),
+    "another file": ("spark-submit --extra-properties-file x orders.py", "is a file that only the cluster has"),
+    "java": (f"spark-submit --driver-java-options -D{A}=8 orders.py", "--driver-java-options has -Dspark"),
+    "no option": ("spark-submit --spark.sql.extensions 'x' orders.py", "is no option of spark-submit"),
+    "a quote": ("spark-submit --conf 'a=b orders.py", "cannot be split into words"),
+    "a document": ("bash <<END\nspark-submit orders.py\nEND", "a document for another program"),
+}
+
 KNOWN = {
     "databricks-new-cluster": ("DatabricksSubmitRunOperator", {"new_cluster": cluster(), **SPARK}, {A: "8"}),
     "databricks-json": ("DatabricksSubmitRunOperator", {"json": {"new_cluster": cluster(), **SPARK}}, {A: "8"}),
@@ -98,6 +143,23 @@ KNOWN = {
         {"job_driver": {"sparkSubmitJobDriver": {"sparkSubmitParameters": f"--conf {A}=8"}}, "configuration_overrides": {}},
         {A: "8"},
     ),
+    "kubernetes-scheduled": (
+        "SparkKubernetesOperator",
+        {"template_spec": {"kind": "ScheduledSparkApplication", "spec": {"template": {"sparkConf": {A: "8"}}}}},
+        {A: "8"},
+    ),
+    "pod": (
+        "KubernetesPodOperator",
+        {"cmds": ["/opt/spark/bin/spark-submit"], "arguments": ["--conf", f"{A}=8", "local:///orders.py"]},
+        {A: "8"},
+    ),
+    "pod-shell": (
+        "KubernetesPodOperator",
+        {"cmds": ["bash", "-c"], "arguments": [f"cd /jobs && spark-submit --conf {A}=8 orders.py"]},
+        {A: "8"},
+    ),
+    "docker-words": ("DockerOperator", {"command": ["spark-submit", "--conf", f"{A}=8", "o.py"]}, {A: "8"}),
+    **{f"line-{name}": ("SSHOperator", {"command": line}, confs) for name, (line, confs) in LINES.items()},
     "livy": ("LivyOperator", {"spark_params": {"file": "x", "conf": {A: 8}}}, {A: "8"}),
     "livy-bare": ("LivyOperator", {"spark_params": {"file": "x", "conf": None}}, {}),
     "dataproc-job": ("DataprocSubmitJobOperator", {"job": {"pyspark_job": {"properties": {A: "8"}}}}, {A: "8"}),
@@ -155,6 +217,23 @@ NOT_KNOWN = {
         {"steps": [step("spark-submit", "--properties-file", "/etc/x", "a.py")]},
         "--properties-file is a file that only the cluster has",
     ),
+    "emr-one-word": (
+        "EmrAddStepsOperator",
+        {"steps": [step("spark-submit", f"--conf {A}=8", "a.py")]},
+        "is no option of spark-submit",
+    ),
+    "databricks-option": (
+        "DatabricksSubmitRunOperator",
+        {"new_cluster": {"spark_conf": {"--conf": f"{A}=8"}}, **SPARK},
+        "'--conf' among its confs",
+    ),
+    "pod-template": ("KubernetesPodOperator", {}, "has no spark-submit in its command"),
+    "pod-words": (
+        "KubernetesPodOperator",
+        {"cmds": ["spark-submit"], "arguments": [f"--conf {A}=8", "local:///orders.py"]},
+        "is no option of spark-submit",
+    ),
+    **{f"line-{name}": ("SSHOperator", {"command": line}, why) for name, (line, why) in LINES_NOT_KNOWN.items()},
     "emr-hive": ("EmrServerlessStartJobOperator", {"job_driver": {"hive": {}}}, "has no sparkSubmit"),
     "emr-sql": ("EmrContainerOperator", {"job_driver": {"sparkSqlJobDriver": {}}}, "has no sparkSubmitJobDriver"),
     "emr-quote": (
@@ -263,8 +342,29 @@ def test_a_subclass_of_a_user_is_read(dag):
     assert confs_of(dag, "restart", {}) == {A: "8"}
 
 
+def test_a_script_of_bash_is_read_when_the_gate_runs(tmp_path):
+    (tmp_path / "orders.sh").write_text(f"cd /jobs\nspark-submit --conf {A}={{{{ params.partitions }}}} orders.py\n")
+    with DAG(
+        "scripts", schedule=None, start_date=datetime(2026, 1, 1, tzinfo=UTC), template_searchpath=str(tmp_path)
+    ) as dag:
+        BashOperator(task_id="file", bash_command="orders.sh")
+        BashOperator(task_id="line", bash_command=f"spark-submit --conf {A}=8 orders.py")
+        of_bash = task.bash(task_id="made")(lambda: "spark-submit orders.py")()
+    require_known(dag.get_task("file"))
+    assert confs_of(dag, "file", {"params": {"partitions": 8}}) == {A: "8"}
+    assert confs_of(dag, "line", {}) == {A: "8"}
+    with pytest.raises(ValueError, match="has no spark-submit in its command; give the gate confs= or conf_file="):
+        require_known(of_bash)
+
+
+def test_an_operator_of_the_same_name_without_the_confs_is_refused(dag):
+    own = type("SparkSubmitOperator", (BaseOperator,), {})(task_id="own")
+    with pytest.raises(ValueError, match="it has no conf as Airflow's own has"):
+        require_known(own)
+
+
 def test_other_tasks_and_mapped_ones_are_refused_while_the_dag_is_parsed(dag):
-    bash = BashOperator(task_id="bash", bash_command="spark-submit")
+    bash = BashOperator(task_id="bash", bash_command="./run")
     mapped = BashOperator.partial(task_id="mapped").expand(bash_command=["a", "b"])
     for number, given in enumerate((bash, mapped, "bash")):
         with pytest.raises(ValueError, match="ckpt cannot read the confs of task") as error:
@@ -274,6 +374,6 @@ def test_other_tasks_and_mapped_ones_are_refused_while_the_dag_is_parsed(dag):
 
 
 def test_each_reader_has_its_fields():
-    own = {"SparkSubmitOperator", "PySparkOperator", "_PySparkDecoratedOperator"}
+    own = {"SparkSubmitOperator", "PySparkOperator", "_PySparkDecoratedOperator", "BashOperator"}
     assert set(FIELDS) == set(READERS) - own
     assert all(issubclass(type(operator(name, f"task-{name}")), BaseOperator) for name in FIELDS)
