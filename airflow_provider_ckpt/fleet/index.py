@@ -58,7 +58,7 @@ class IndexRow:
         backup_batch: The batch of that backup.
         backup_ms: The time of that backup.
         rate: Batches over the time of the commit log.
-        stalled_ms: Time without a commit, where that is much longer than the query's own rhythm.
+        stalled_ms: Time without a commit, where that is much longer than the query's own rhythm and not all is read.
         not_judged: Names of what was not judged, such as the state, cut.
         query: Name of the query in the query file.
         alarms: Thresholds of the file that are passed, or not known, in few words, cut.
@@ -114,14 +114,15 @@ class IndexRow:
         if self.error is not None and self.latest_planned_batch is None:
             return "not readable"
         if self.stalled_ms is not None:
-            return "stalled"
+            is_unread = any((self.offsets, self.files, self.versions, self.snapshots, self.lost))
+            return "stalled" if is_unread or self.in_flight is not None else "stalled or idle"
         if self.in_flight is not None:
             return "in flight"
         return "no commit" if self.latest_committed_batch is None else "committed"
 
 
 #: What :attr:`IndexRow.state` can be.
-STATES = ("stalled", "in flight", "committed", "no commit", "not readable", "replaced")
+STATES = ("stalled", "stalled or idle", "in flight", "committed", "no commit", "not readable", "replaced")
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +227,7 @@ def index_row(row: FleetRow) -> IndexRow:
         error=_bounded(row.error or row.lag_error),
         replaced_by=_bounded(row.replaced_by, MOST_LOCATION),
         rate=row.rate,
-        stalled_ms=row.stalled_ms,
+        stalled_ms=row.stalled_ms if row.quiet else None,
         not_judged=_bounded(", ".join(row.unknown) or None),
     )
 

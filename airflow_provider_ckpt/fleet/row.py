@@ -107,13 +107,21 @@ class FleetRow(Documented):
         return min((finding.severity for finding in self.findings), key=SEVERITIES.index, default=None)
 
     @property
-    def is_stalled(self) -> bool:
-        """True if there is no commit for much longer than usual, and not because there was nothing to read."""
-        has_read_all = bool(self.sources) and all(
-            source.is_known and source.total == 0 and not source.is_partial and not source.lost
-            for source in self.sources or ()
+    def quiet(self) -> str | None:
+        """What is said of a query without a commit for much longer than usual; None where there is nothing to say.
+
+        ``stalled`` where something is in flight or unread, ``stalled or idle`` where nobody knows, and nothing where
+        all is read: an idle query has nothing to do.
+        """
+        if self.stalled_ms is None:
+            return None
+        sources = self.sources or ()
+        if self.in_flight is not None or any(source.total or source.lost for source in sources):
+            return "stalled"
+        has_read_all = sources and all(
+            source.is_known and source.total == 0 and not source.is_partial for source in sources
         )
-        return self.stalled_ms is not None and not has_read_all
+        return None if has_read_all else "stalled or idle"
 
     @property
     def lag(

@@ -54,7 +54,7 @@ def _committed(row: QueryRow) -> str | None:
         return _marked(row, "age", None)
     if seen.last_commit_age_ms is None:
         return _marked(row, "age", UNKNOWN)
-    stalled = ", stalled" if seen.is_stalled else ""
+    stalled = f", {seen.quiet}" if seen.quiet else ""
     return _marked(row, "age", f"{duration_text(seen.last_commit_age_ms)} ago{stalled}")
 
 

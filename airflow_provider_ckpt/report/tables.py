@@ -83,7 +83,7 @@ def _last_commit(row: FleetRow) -> str | tuple[str, ...] | None:
     if row.last_commit_age_ms is None:
         return None
     ago = f"{duration_text(row.last_commit_age_ms)} ago"
-    return (ago, "stalled") if row.is_stalled else ago
+    return (ago, row.quiet) if row.quiet else ago
 
 
 def _fleet_cells(row: FleetRow, left_out: Collection[str]) -> tuple[Any, ...]:

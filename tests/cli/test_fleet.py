@@ -10,7 +10,7 @@ import pytest
 
 from airflow_provider_ckpt.cli import run
 from airflow_provider_ckpt.clock import now_ms
-from airflow_provider_ckpt.fleet.index import FleetIndex
+from airflow_provider_ckpt.fleet.index import FleetIndex, index_row
 from airflow_provider_ckpt.fleet.queries.row import QueryRow
 from airflow_provider_ckpt.fleet.read_index import IndexReader
 from airflow_provider_ckpt.fleet.row import FleetRow
@@ -214,13 +214,25 @@ def test_how_long_ago_the_last_commit_was(seconds, shown):
     assert [row[column] for row in table.rows] == [f"{shown} ago", None]
 
 
-@pytest.mark.parametrize(("unread", "is_stalled"), [(None, True), (5, True), (0, False)])
-def test_a_query_that_has_read_all_is_idle_and_not_called_stalled(unread, is_stalled):
+@pytest.mark.parametrize(
+    ("unread", "in_flight", "said"),
+    [(5, None, "stalled"), (None, 2, "stalled"), (0, 2, "stalled"), (None, None, "stalled or idle"), (0, None, None)],
+)
+def test_a_query_is_stalled_where_it_has_something_to_do_and_not_where_it_has_read_all(unread, in_flight, said):
     sources = None if unread is None else (SourceLag("0", "kafka", "offsets", unread),)
-    row = FleetRow("q", latest_committed_batch=1, last_commit_age_ms=600_000, stalled_ms=600_000, sources=sources)
+    row = FleetRow(
+        "q",
+        latest_planned_batch=in_flight or 1,
+        latest_committed_batch=1,
+        in_flight=in_flight,
+        last_commit_age_ms=600_000,
+        stalled_ms=600_000,
+        sources=sources,
+    )
     fleet, (queries, _) = fleet_table([row]), queries_table([QueryRow("q", "q", checkpoint=row)], 400)
-    assert ("stalled" in str(fleet.rows)) is is_stalled
-    assert ("stalled" in str(queries.rows)) is is_stalled
+    for shown in (str(fleet.rows), str(queries.rows)):
+        assert (f"{said}'" in shown) if said else ("stalled" not in shown)
+    assert index_row(row).state == (said or "committed")
 
 
 def test_an_index_is_written_beside_what_is_printed(capsys, fleet, tmp_path):
