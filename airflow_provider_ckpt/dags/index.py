@@ -26,7 +26,7 @@ def index_dag(
 
     Args:
         dag_id: Its id.
-        roots: Where checkpoints are.
+        roots: Where checkpoints are; by default those of the queries of the query file.
         index: Directory of the index.
         backup_roots: Roots of backups; with them the page says when the newest backup of each query was made.
         checkpoint_conn_id: Connection of type ``checkpoint`` that opens all of them.
@@ -34,17 +34,17 @@ def index_dag(
     """
     declared = {
         "roots": params.roots(roots),
+        "queries": params.texts((), "Or: names of queries in the query file; all of them where neither is given"),
         "index": Param(index, type="string", description="Directory of the index"),
         "backup_roots": params.texts(backup_roots, "Roots of backups"),
         "checkpoint_conn_id": Param(checkpoint_conn_id, type=params.TEXT, description="Connection of type checkpoint"),
-        "deploys": Param(
-            {}, type="object", description="Declarations of the queries by location, as in the query file"
-        ),
+        "deploys": Param({}, type="object", description="Declarations by location of queries that no query file has"),
     }
     with dag_of(dag_id, declared, **{"schedule": timedelta(minutes=5), **dag}) as made:
         CheckpointIndexOperator(
             task_id="write_index",
-            checkpoint_roots="{{ params.roots }}",
+            checkpoint_roots="{{ params.roots or None }}",
+            query="{{ params.queries or None }}",
             **params.arguments_of("index", "backup_roots", "checkpoint_conn_id", "deploys"),
             retries=2,
             retry_delay=timedelta(minutes=1),

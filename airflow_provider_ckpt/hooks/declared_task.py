@@ -126,6 +126,8 @@ class DeclaredTask:
             StoreError: The file cannot be read.
         """
         self._put_back()
+        if isinstance(self.query, list | tuple) and not self.query:
+            raise CheckpointError("query is a list without a name; name queries, or leave it out")
         self.open_given()
         self.declare_query()
         for name in self.needs:

@@ -170,7 +170,7 @@ class ExplainNotifier(DeclaredTask, BaseNotifier):
                 self._ask_checkpoint(given, reading)
         except CheckpointError as error:
             reading.notes.append(f"{reading.doing.capitalize()} was not read: {error}")
-        except Exception as error:  # a driver of a storage, a secrets backend, or a text that nobody has foreseen
+        except (Exception, SystemExit) as error:  # a driver of a storage, a secrets backend, what nobody has foreseen
             reading.notes.append(f"{reading.doing.capitalize()} was not read: {_told(error)}.")
 
     def _ask_checkpoint(self, given: Given, reading: _Reading) -> None:

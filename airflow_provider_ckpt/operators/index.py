@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from airflow_provider_ckpt.fleet.pipeline import SeenPipeline
     from airflow_provider_ckpt.fleet.read_positions import FleetPositions
     from airflow_provider_ckpt.lineage.datasets import Named
+    from airflow_provider_ckpt.query.deploy import DeploySpec
     from airflow_provider_ckpt.query.query_file import QueryFile
 
 
@@ -40,11 +41,12 @@ class CheckpointIndexOperator(CheckpointTask, BaseOperator):
     :param backup_roots: Roots of backups: the index says when the newest backup of each query was made.
     :param checkpoint_conn_id: Connection of type ``checkpoint``.
     :param query: Names of queries, of flows or of pipelines in the query file, a list or one text, in place of
-        ``checkpoint_roots``, ``backup_roots`` and ``deploys``. Without them and without roots the index is of every
-        query of the file, and of every flow of its pipelines that has run.
+        ``checkpoint_roots`` and ``backup_roots``. Without them and without roots the index is of every query of the
+        file, and of every flow of its pipelines that has run. Of queries below given roots it says what the file
+        declares as well.
     :param query_file: The query file: a path or a URL, with ``conn=ID`` behind it where a connection opens it; by
         default the option ``file`` of the section ``[ckpt]``. It is read when the task runs.
-    :param deploys: Declarations of the queries by location, with the keys of a query in the query file: with
+    :param deploys: Declarations of queries that no query file has, by location, with the keys that it would have: with
         ``sources`` the index says how far each is behind.
     :param kafka_conn_id: Connection of type ``kafka``, whose extra configures the client.
     :param deep: Also read all state chains, source logs and checksum files; by default only the two logs are read.
@@ -92,27 +94,27 @@ class CheckpointIndexOperator(CheckpointTask, BaseOperator):
         self.threads = threads
 
     def declare_query(self) -> None:
-        """Set the roots and the declarations of the queries that are named, or of all. Raises CheckpointError."""
-        from airflow_provider_ckpt.query.declared import deploy_document
-
+        """Find the queries that are named, or all, and set the roots where none are given. Raises CheckpointError."""
         names = texts_of("query", self.query)
-        if not names and (self.checkpoint_roots is not None or not (self.query_file or configured_file())):
+        if not names and not is_nothing(self.query):
+            raise CheckpointError("query is a list without a name; leave it out for all queries of the file")
+        if not names and not (self.query_file or configured_file()):
             return
-        file = read_file(self.query_file)
+        file, is_searched = read_file(self.query_file), not is_nothing(self.checkpoint_roots)
+        if names and is_searched:
+            raise CheckpointError("checkpoint_roots is in place of query; give one of them")
         chosen = [name for name in names or file.queries if name not in file.pipelines]
         file, absent = self.with_flows(file, chosen), set[str]()
-        for pipeline in [name for name in file.pipelines if name in names or not names]:
+        for pipeline in [name for name in file.pipelines if name in names or not (names or is_searched)]:
             file, seen = self._read_pipeline(file, pipeline)
             chosen += seen.names
             absent |= {name for name, flow in seen.names.items() if not flow.is_there}
         self.declared_file = file
         queries = self.declared_queries = [file.named(name) for name in dict.fromkeys(chosen)]
-        if not is_nothing(self.checkpoint_roots):
-            raise CheckpointError("checkpoint_roots is in place of query; give one of them")
-        roots = [query.checkpoint for query in queries if query.name not in absent]
-        self._set("checkpoint_roots", roots, file.place)
-        self._set("backup_roots", sorted({query.backups for query in queries if query.backups}), file.place)
-        self._set("deploys", {query.checkpoint: deploy_document(query) for query in queries}, file.place)
+        if not is_searched:
+            roots = [query.checkpoint for query in queries if query.name not in absent]
+            self._set("checkpoint_roots", roots, file.place)
+            self._set("backup_roots", sorted({query.backups for query in queries if query.backups}), file.place)
         self._set("checkpoint_conn_id", file.storage.conn_id, file.place)
         self.__dict__.pop("hook", None)
 
@@ -179,19 +181,27 @@ class CheckpointIndexOperator(CheckpointTask, BaseOperator):
     def _positions(self, hook: CheckpointHook) -> FleetPositions | None:
         """Make the reader of source positions; None when no source is declared. Raises CheckpointError."""
         from airflow_provider_ckpt.fleet.read_positions import FleetPositions
-        from airflow_provider_ckpt.query.deploy import Deploys, DeploySpec, declare
+        from airflow_provider_ckpt.query.deploy import Deploys
         from airflow_provider_ckpt.query.paths import plain_place
 
-        if not self.deploys:
+        declared = {plain_place(query.checkpoint): query.deploy for query in self.declared_queries}
+        own = {**declared, **self._given_deploys(hook)}
+        if not own:
             return None
-        try:
-            for at, said in self.deploys.items():
-                if not isinstance(said, Mapping):
-                    raise TypeError(f"they have {at!r:.100}, which is not a mapping such as {{'sources': ['kafka']}}")
-            own = {plain_place(hook.url(at)): declare(DeploySpec(), said) for at, said in self.deploys.items()}
-        except (AttributeError, TypeError, ValueError) as error:
-            raise CheckpointError(f"deploys: {error}") from None
-        queries = self.declared_file.queries.values() if self.declared_file is not None else ()
-        ages = any(query.alert.behind_ms is not None for query in queries)
+        ages = any(query.alert.behind_ms is not None for query in self.declared_queries)
         config, configs = hook.kafka_config(self.kafka_conn_id), hook.kafka_configs(self.kafka_conn_id)
         return FleetPositions(Deploys(own), hook.store, config, now_ms(), ages=ages, configs=configs)
+
+    def _given_deploys(self, hook: CheckpointHook) -> dict[str, DeploySpec]:
+        """The deploys that the task is given, by place, as the query file would have them. Raises CheckpointError."""
+        from airflow_provider_ckpt.query.deploy import DeploySpec, declare
+        from airflow_provider_ckpt.query.paths import plain_place
+
+        given = self.deploys or {}
+        try:
+            for at, said in given.items():
+                if not isinstance(said, Mapping):
+                    raise TypeError(f"they have {at!r:.100}, which is not a mapping such as {{'sources': ['kafka']}}")
+            return {plain_place(hook.url(at)): declare(DeploySpec(), said) for at, said in given.items()}
+        except (AttributeError, TypeError, ValueError) as error:
+            raise CheckpointError(f"deploys: {error}") from None

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from airflow_provider_ckpt.query.deploy import DEPLOY_KEYS
 from airflow_provider_ckpt.query.query_file import Cluster, Query
 from airflow_provider_ckpt.query.spark_version import version_text
 
@@ -123,9 +122,3 @@ def texts_declared(name: str, query: Query) -> list[str]:
     if isinstance(value, Mapping):
         return [f"{key}={each}" for key, each in value.items()]
     return [value] if isinstance(value, str) and value else list(value or ())
-
-
-def deploy_document(query: Query) -> dict[str, Any]:
-    """What the file declares of a query, by the keys of the file; JSON-ready."""
-    said = {name: DECLARED[name].of(query) for name in DEPLOY_KEYS if name in DECLARED}
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in said.items() if value}

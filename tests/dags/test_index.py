@@ -12,6 +12,6 @@ pytestmark = pytest.mark.airflow
 def test_what_is_given_is_the_default_of_the_params():
     dag = index_dag("mine", roots=["/lake"], index="/index", backup_roots=["/backups"], checkpoint_conn_id="lake")
     given = {"roots": ["/lake"], "index": "/index", "backup_roots": ["/backups"], "checkpoint_conn_id": "lake"}
-    assert {**dag.params.dump()} == {**given, "deploys": {}}
+    assert {**dag.params.dump()} == {**given, "deploys": {}, "queries": []}
     task = dag.get_task("write_index")
-    assert (task.checkpoint_roots, task.index) == ("{{ params.roots }}", "{{ params.index }}")
+    assert (task.checkpoint_roots, task.index) == ("{{ params.roots or None }}", "{{ params.index }}")

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from airflow.providers.common.compat.sdk import AirflowFailException, TaskDeferred
 
+from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.hooks.query_file import queries
 from airflow_provider_ckpt.operators import checkpoint as operators
 from airflow_provider_ckpt.query.declared import DECLARED
@@ -324,6 +325,12 @@ def test_a_wait_that_defers_has_read_the_file(planned, file):
     assert (trigger.checkpoint, trigger.query, trigger.sources) == (planned.checkpoint, None, {"0": "rate"})
 
 
+@pytest.mark.parametrize("name", KINDS)
+def test_a_list_without_a_name_is_no_query_and_not_all_of_them(name, file):
+    with pytest.raises(CheckpointError, match="query is a list without a name"):
+        task(name, query=[], **({"index": "/index"} if name == "CheckpointIndexOperator" else {})).declare()
+
+
 def test_several_queries_are_named_at_once(file):
     for name in ("CheckpointLagSensor", "CheckpointDataLossSensor", "CheckpointPublishOffsetsOperator"):
         made = task(name, query=["orders", "totals"])
@@ -344,7 +351,6 @@ def test_an_index_is_of_the_queries_that_are_named_or_of_all(file):
         made.declare()
         assert made.checkpoint_roots == [str(file.parent / "lake" / name) for name in expected]
         assert made.backup_roots == [str(file.parent / "backups/orders")]
-        assert made.deploys[made.checkpoint_roots[0]]["sources"] == {"0": "kafka:b1:9092/orders"}
     with pytest.raises(AirflowFailException, match="give one of them"):
         task("CheckpointIndexOperator", index="/index", query="orders", checkpoint_roots="/a").execute({"ti": Task()})
 

@@ -13,6 +13,7 @@ from airflow_provider_ckpt.operators.checkpoint import CheckpointIndexOperator
 from airflow_provider_ckpt.storage.store import Store
 from tests.fleets import damage, make_fleet
 from tests.json_documents import problems
+from tests.kafka_checkpoint import commit_batch
 
 
 @pytest.fixture
@@ -40,6 +41,29 @@ def test_it_writes_what_the_page_reads(root, tmp_path):
     }
     index = IndexReader().read(Store.open(str(tmp_path / "index")))
     assert [(row.location, row.worst) for row in index.rows] == [(f"{root}/a", None), (f"{root}/b", "error")]
+
+
+@pytest.mark.parametrize(
+    ("roots", "given", "unread"),
+    [(True, False, 1), (False, False, 1), (True, True, 2)],
+    ids=["roots", "file", "deploys"],
+)
+def test_the_query_file_and_the_argument_declare_the_same(tmp_path, monkeypatch, roots, given, unread):
+    for name, count in {"in": 1, "given": 2}.items():
+        (tmp_path / name).mkdir()
+        for number in range(count):
+            (tmp_path / name / f"{number}.json").write_text("{}")
+    root = tmp_path / "root"
+    for name in ("a", "b"):
+        commit_batch(root / name, 0, '{"logOffset":-1}')
+    text = f"queries: {{of_file: {{checkpoint: {root}/a, sources: ['file:{tmp_path}/in'], alert: {{rows: 9}}}}}}\n"
+    (tmp_path / "ckpt.yaml").write_text(f"format_version: 1\n{text}")
+    monkeypatch.setenv("AIRFLOW__CKPT__FILE", str(tmp_path / "ckpt.yaml"))
+    deploys = {f"{root}/a": {"sources": [f"file:{tmp_path}/given"]}} if given else None
+    write(tmp_path / "index", [str(root)] if roots else None, deploys=deploys)
+    index = IndexReader().read(Store.open(str(tmp_path / "index")))
+    assert [row.location for row in index.rows] == [f"{root}/a", f"{root}/b"][: 2 if roots else 1]
+    assert (index.rows[0].query, index.rows[0].files, index.rows[0].error) == ("of_file", unread, None)
 
 
 def test_one_root_may_be_a_text_and_a_newer_index_stays(root, tmp_path, monkeypatch):

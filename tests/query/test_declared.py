@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_provider_ckpt.query.declared import DECLARED, cluster_of, deploy_document, texts_declared
-from airflow_provider_ckpt.query.deploy import DeploySpec, declare
+from airflow_provider_ckpt.query.declared import DECLARED, cluster_of, texts_declared
 from airflow_provider_ckpt.query.query_parser import parse_query_file
 
 FILE = """\
@@ -74,11 +73,6 @@ def test_words_of_a_command_line():
 
 def test_a_client_has_one_configuration_so_of_two_clusters_there_is_none():
     assert cluster_of(QUERIES["both"]) is cluster_of(QUERIES["bare"]) is None
-
-
-def test_the_document_of_a_query_says_the_same():
-    assert declare(DeploySpec(), deploy_document(QUERIES["orders"])) == QUERIES["orders"].deploy
-    assert deploy_document(QUERIES["bare"]) == {}
 
 
 def test_sources_are_left_out_where_nobody_can_ask_them():
