@@ -30,11 +30,13 @@ SHADOW_TIMEOUT = timedelta(hours=2)
 
 PARAMS: dict[str, Param] = {
     **params.QUERY,
-    "backup_root": Param(type="string", description="Where backups of the query live"),
+    "backup_root": params.BACKUP_ROOT,
     "sink": params.optional(params.TEXT, "The sink of the live query, such as file:s3://lake/orders"),
     "accept_sink": Param([], type="array", description="Effects of the switch that are accepted, such as duplicated"),
     "fork": Param(type="string", description="The checkpointLocation of the new version beside it: new or empty"),
-    "shadow_sink": Param(type="string", description="Its output, such as file:s3://lake/orders-shadow"),
+    "shadow_sink": Param(
+        type="string", description="Its output, the only sink that it declares, such as file:s3://lake/orders-shadow"
+    ),
     "application": params.APPLICATION["application"],
     "application_args": Param([], type="array", description="Its arguments for the live checkpoint and sink"),
     "shadow_args": Param([], type="array", description="Its arguments for the fork and the shadow sink"),
@@ -73,7 +75,8 @@ Comparison of batches {{ staged['first_batch'] }} to {{ staged['last_batch'] }} 
 * live: `{{ example['live'] or 'none' }}`, new version: `{{ example['shadow'] or 'none' }}`
 {% endfor %}
 
-The new version, `{{ params.application }}`, will go on with the checkpoint and the sink of the old one:
+The new version has run on the fork `{{ params.fork }}`, and `{{ params.shadow_sink }}` is the only sink that it has
+declared there. `{{ params.application }}` will go on with the checkpoint and the sink of the old one:
 
 {% for sink in allowed['sink_effects'] %}
 * Sink {{ sink['sink'] }}: **{{ sink['effect'] }}**: {{ sink['reason'] }}. {{ sink['remedy'] }}
@@ -92,6 +95,12 @@ The way back:
 def stopped_by_the_approver(query: str) -> None:
     """The step of a user who stops nothing: the person who has approved says that the query is stopped."""
     log.info("The person who has approved says that the query %s is stopped.", query)
+
+
+class ForkSensor(CheckpointProgressSensor):
+    """Waits for a fork of the query that it names."""
+
+    has_own_checkpoint = True
 
 
 def blue_green_dag(
@@ -151,8 +160,9 @@ def _rehearsal(gate: Any, shadow_timeout: timedelta, poll: timedelta) -> Any:
         checkpoint=fork_at,
         checkpoint_conn_id=conn_id,
         backup_id="{{ ti.xcom_pull(task_ids='backup')['backup_id'] }}",
+        query=OF_PARAMS.arguments["query"],
         new_query_id=True,
-        accept_sink="unknown",  # that of the live sink: the fork writes to another one
+        accept_sink="unknown",  # of the shadow sink, which stage judges: it is new, and may not be there yet
         **params.arguments_of("backup_root"),
     )
     next_batch = CheckpointProgressSensor(
@@ -170,9 +180,10 @@ def _rehearsal(gate: Any, shadow_timeout: timedelta, poll: timedelta) -> Any:
         application_args="{{ params.shadow_args }}",
         conf="{{ dict(params.confs, **params.shadow_confs) }}",
     )(task_id="shadow", pre_execute=first_start, execution_timeout=shadow_timeout)
-    caught_up = CheckpointProgressSensor(
+    caught_up = ForkSensor(
         task_id="caught_up",
         checkpoint=fork_at,
+        query=OF_PARAMS.arguments["query"],
         checkpoint_conn_id=conn_id,
         batch_id="{{ ti.xcom_pull(task_ids='stage')['first_batch'] }}",
         timeout=shadow_timeout,
@@ -219,7 +230,7 @@ def first_start(context: Any) -> None:
     """Refuse when an application has run on the fork: cleared, this task would not write the batch again."""
     params, staged = context["params"], context["ti"].xcom_pull(task_ids="stage")
     CheckpointStageOperator.require_unstarted(
-        params["fork"], staged, params["shadow_sink"], params["checkpoint_conn_id"]
+        params["fork"], staged, params["shadow_sink"], params["checkpoint_conn_id"], params["query"]
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_ckpt.errors import CheckpointError, PlanError
-from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook, airflow_errors
+from airflow_provider_ckpt.hooks.checkpoint import airflow_errors
 from airflow_provider_ckpt.operators.base import CheckpointOperator, task_of, texts_of
 from airflow_provider_ckpt.query.sink import parse_sink
 
@@ -98,7 +98,11 @@ class CheckpointStageOperator(CheckpointOperator):
 
     @staticmethod
     def require_unstarted(
-        fork: str, batches: Mapping[str, Any], shadow_sink: str | None = None, checkpoint_conn_id: str | None = None
+        fork: str,
+        batches: Mapping[str, Any],
+        shadow_sink: str | None = None,
+        checkpoint_conn_id: str | None = None,
+        query: str | None = None,
     ) -> None:
         """Fail when an application has run on a fork; for ``pre_execute`` of the task that starts the new version.
 
@@ -108,17 +112,26 @@ class CheckpointStageOperator(CheckpointOperator):
         :param batches: The return value of this operator.
         :param shadow_sink: The sink of the new version.
         :param checkpoint_conn_id: Connection of type ``checkpoint``.
+        :param query: Name of the live query, whose query file says how storage is opened.
         """
         from airflow_provider_ckpt.blue_green.require import require_unstarted
         from airflow_provider_ckpt.blue_green.stage_range import staged_of
 
         with airflow_errors():
-            hook = CheckpointHook(checkpoint_conn_id)
+            task = CheckpointStageOperator(
+                task_id="require_unstarted",
+                checkpoint=None if query else fork,
+                query=query,
+                fork=fork,
+                shadow_sink=shadow_sink,
+                checkpoint_conn_id=checkpoint_conn_id,
+            )
+            task.declare()
             try:
                 staged = staged_of(batches)
             except ValueError as error:
                 raise CheckpointError(f"batches: {error}") from error
-            require_unstarted(hook.store(fork), staged.first_batch, _opened(shadow_sink, hook.store))
+            require_unstarted(task.store(task.fork), staged.first_batch, _opened(task.shadow_sink, task.store))
 
     def lineage_outputs(self, told: Mapping[str, Any]) -> Iterator[Named]:
         """The fork."""

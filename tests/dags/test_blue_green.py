@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from copy import copy
 from types import SimpleNamespace
 
 import pytest
 from airflow.providers.common.compat.sdk import AirflowFailException, AirflowSkipException
 
 from airflow_provider_ckpt.dags import blue_green_dag
-from airflow_provider_ckpt.dags.blue_green import went_wrong
+from airflow_provider_ckpt.dags.blue_green import APPROVAL, went_wrong
 
 pytestmark = pytest.mark.airflow
 
@@ -36,3 +37,43 @@ def test_a_switch_that_went_wrong_tells_the_ways_back():
         went_wrong(run_of())
     with pytest.raises(AirflowFailException, match="had stopped.\nckpt restore"):
         went_wrong(run_of(still_stopped={"way_back": ["ckpt restore"]}))
+
+
+FILE = """\
+format_version: 1
+storage: {options: {auto_mkdir: false}}
+queries:
+  orders: {checkpoint: live, sink: "file:out", backups: "backups/{query}"}
+"""
+
+
+def test_a_fork_takes_all_from_the_query_but_the_sink(tmp_path, monkeypatch):
+    """On the fork the new version declares the shadow sink alone, which the approval says."""
+    (tmp_path / "ckpt.yaml").write_text(FILE)
+    monkeypatch.setenv("AIRFLOW__CKPT__FILE", str(tmp_path / "ckpt.yaml"))
+    dag = blue_green_dag("mine")
+    names = ("checkpoint", "checkpoint_conn_id", "backup_root", "sink", "accept_sink", "compare_batches")
+    given = {name: dag.params[name] for name in names} | {"query": "orders", "fork": "/fork"}
+    assert given["backup_root"] is None
+    assert "`{{ params.shadow_sink }}` is the only sink" in APPROVAL
+    taken = {}
+    for name in ("fork", "caught_up", "backup", "allowed"):
+        made = copy(dag.get_task(name))
+        made.render_template_fields({"params": given, "ti": Left()})
+        made.declare()
+        assert made.hook.storage_options == {"auto_mkdir": False}, name
+        taken[name] = made
+    assert [taken[name].checkpoint for name in ("fork", "caught_up", "backup")] == [
+        "/fork",
+        "/fork",
+        f"{tmp_path}/live",
+    ]
+    assert {taken[name].backup_root for name in ("fork", "backup", "allowed")} == {f"{tmp_path}/backups/orders"}
+    assert (taken["fork"].sinks, taken["allowed"].sinks) == ((), (f"file:{tmp_path}/out",))
+
+
+class Left:
+    """A task instance whose tasks have left a backup and a range."""
+
+    def xcom_pull(self, task_ids: str) -> dict[str, object]:
+        return {"backup_id": "b", "batch_id": 3, "first_batch": 4}

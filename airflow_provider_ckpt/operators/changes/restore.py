@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -31,7 +31,8 @@ class CheckpointRestoreOperator(CheckpointNewPlaceOperator):
     :param backup_root: Location of the backup root.
     :param backup_id: Id of the backup, or ``latest``.
     :param query_id: Use the latest backup of this query, if the root has backups of several.
-    :param new_query_id: Give the restored query a new query id (a fork); to sinks it is then another query.
+    :param new_query_id: Give the restored query a new query id (a fork); to sinks it is then another query, and the
+        sink that the query file declares of the original is not taken for its own.
     :param rewrite_paths: Prefixes of input file paths to replace in the logs of file sources, old to new.
     :param trigger: The trigger, as in the query file; with ``realTime`` the sink effect is exact only for a
         sink that keeps no rows.
@@ -86,6 +87,10 @@ class CheckpointRestoreOperator(CheckpointNewPlaceOperator):
         self.fence = fence
         self.wait_for_batch = wait_for_batch
         self.require_named()
+
+    def not_declared(self) -> Collection[str]:
+        """The sinks of the query, for a fork: it is another query, which writes elsewhere, and declares its own."""
+        return ("sinks",) if self.new_query_id is True else ()
 
     def require_arguments(self) -> None:
         """Raise CheckpointError for flags that are none, and for a fence where nothing is restored."""
