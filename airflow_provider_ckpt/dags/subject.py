@@ -68,7 +68,11 @@ def subject_of(query: Any, **given: Any) -> Subject:
         name, said = None, {"checkpoint": name, **said}
     shown = name if name is not None else said.get("checkpoint")
     if not isinstance(shown, str) or not shown:
-        raise TypeError(f"a block is of one query, a text that is known when the DAG is parsed, not {query!r:.60}")
+        given_as = repr(query) if query is None or isinstance(query, int | str) else type(query).__name__
+        raise TypeError(
+            f"a block is of one query, a text that is known when the DAG is parsed, not {given_as:.60}; make a block "
+            "for each of queries() in a loop, or map the operators alone, whose query may be an argument that is mapped"
+        )
     arguments = said if name is None else {"query": name, **said}
     return Subject(shown, arguments, said.get("checkpoint") or getattr(query, "checkpoint", None))
 

@@ -6,19 +6,15 @@ does not hold the confs, nothing is guessed: the reader says why.
 
 from __future__ import annotations
 
-import ast
 import posixpath
-import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 from airflow.providers.common.compat.sdk import BaseHook
 
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.hooks.extra import extra_of
-from airflow_provider_ckpt.query.yaml_text import parse_yaml
+from airflow_provider_ckpt.operators.task_arguments import ConfsNotKnown, NotYet, TaskArguments, written
 
 SUPPORTED = (
     "a SparkSubmitOperator or a @task.pyspark task, one that submits to Databricks, EMR, Dataproc, Glue, Livy or "
@@ -27,82 +23,6 @@ SUPPORTED = (
 _HINT = f"spark_task must be {SUPPORTED} that is not mapped; for other tasks give confs or conf_file."
 #: Tasks of Databricks that run an application on a cluster.
 _ON_CLUSTERS = ("spark_jar_task", "notebook_task", "spark_python_task", "spark_submit_task", "python_wheel_task")
-
-
-class ConfsNotKnown(Exception):  # noqa: N818  # it is no error of this package, and leaves this module as one
-    """The operator does not hold the confs; the text is the end of a sentence: why."""
-
-
-class _NotYet(Exception):  # noqa: N818  # ends a reading while a DAG is parsed
-    """Known when the gate runs: a template, a file, a connection or the output of another task."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Task:
-    """A task whose arguments are read.
-
-    Args:
-        operator: Its operator, which is left as it is.
-        context: Context in which its templates are rendered; None while the DAG is parsed.
-    """
-
-    operator: Any
-    context: Any = None
-
-    def value(self, name: str) -> Any:
-        """One argument as the task will see it; None where the operator has none of that name."""
-        value = getattr(self.operator, name, None)
-        if self.context is None:
-            return self.now(value)
-        if name not in self.operator.template_fields or not value:
-            return value
-        if callable(value):
-            return value(context=self.context, jinja_env=self.operator.get_template_env())
-        return self.operator.render_template(value, self.context)
-
-    def now(self, value: Any) -> Any:
-        """A value that is known: while a DAG is parsed, no template and no output of another task is."""
-        is_template = isinstance(value, str) and ("{{" in value or value.endswith(tuple(self._files)))
-        if self.context is None and (is_template or callable(value) or hasattr(value, "resolve")):
-            raise _NotYet
-        return value
-
-    def mapping(self, value: Any, name: str) -> Mapping[str, Any]:
-        """A value that has to be a mapping, which a template may have made text."""
-        value = _value(self.now(value))
-        if value is None:
-            return {}
-        if not isinstance(value, Mapping):
-            raise ConfsNotKnown(f"{name} is not a mapping")
-        return value
-
-    def items(self, value: Any, name: str) -> Sequence[Any]:
-        """A value that has to be a list, which a template may have made text."""
-        value = _value(self.now(value))
-        if value is None:
-            return ()
-        if not isinstance(value, list | tuple):
-            raise ConfsNotKnown(f"{name} is not a list")
-        return value
-
-    def words(self, value: Any, name: str) -> list[str]:
-        """The words of a command line, of one text or of a list of them."""
-        if isinstance(value, list | tuple):
-            return [str(self.now(word)) for word in value]
-        value = self.now(value)
-        try:
-            return shlex.split(value or "")
-        except (ValueError, AttributeError):
-            raise ConfsNotKnown(f"{name} cannot be split into words") from None
-
-    def reads(self) -> None:
-        """Something outside of the DAG is read, which is for the gate to do, and not for the parser of DAGs."""
-        if self.context is None:
-            raise _NotYet
-
-    @property
-    def _files(self) -> Sequence[str]:
-        return tuple(getattr(self.operator, "template_ext", ()) or ())
 
 
 def task_id_of(task: Any) -> str | None:
@@ -155,7 +75,7 @@ def require_known(task: Any, dag: Any = None) -> None:
         return
     try:
         _read(operator)
-    except _NotYet:
+    except NotYet:
         return
     except ConfsNotKnown as error:
         raise ValueError(f"{_sentence(operator, error)}; give the gate confs= or conf_file= instead") from None
@@ -188,12 +108,12 @@ def _sentence(operator: Any, error: ConfsNotKnown | None) -> str:
 
 
 Confs = Mapping[str, Any]
-Reader = Callable[[_Task], Confs]
+Reader = Callable[[TaskArguments], Confs]
 
 
 def _read(operator: Any, context: Any = None) -> Confs:
     """The confs, none of whose keys is an option, which Spark would not take for a conf. Raises ConfsNotKnown."""
-    confs = _reader_of(operator)(_Task(operator, context))
+    confs = _reader_of(operator)(TaskArguments(operator, context))
     if odd := next((key for key in confs if str(key).startswith("-")), None):
         raise ConfsNotKnown(f"it has {odd!r:.60} among its confs, which is no key of one")
     return confs
@@ -210,7 +130,7 @@ def _reader_of(operator: Any) -> Reader:
 # --- Spark's own provider ---------------------------------------------------------------------------------------------
 
 
-def _submitted(task: _Task) -> Confs:
+def _submitted(task: TaskArguments) -> Confs:
     """``--properties-file`` and over it ``--conf``, as spark-submit has it. The connection sets no SQL conf."""
     from airflow_provider_ckpt.query.deploy import parse_conf_file
 
@@ -221,7 +141,7 @@ def _submitted(task: _Task) -> Confs:
     return {**(parse_conf_file(read_text(properties)) if properties else {}), **(task.value("conf") or {})}
 
 
-def _of_session(task: _Task) -> Confs:
+def _of_session(task: TaskArguments) -> Confs:
     """The extra fields of the connection that are confs, and over them ``config_kwargs``."""
     task.reads()
     conn_id = task.value("conn_id")
@@ -255,7 +175,7 @@ def _one(found: Sequence[Confs], what: str) -> Confs:
 def _scripted(*names: str) -> Reader:
     """The reader of the line of ``spark-submit`` in a script, or in the words of a command."""
 
-    def read(task: _Task) -> Confs:
+    def read(task: TaskArguments) -> Confs:
         from airflow_provider_ckpt.query.spark_submit import confs_of_script
 
         given = [task.value(name) for name in names]
@@ -272,7 +192,7 @@ def _scripted(*names: str) -> Reader:
 # --- Databricks -------------------------------------------------------------------------------------------------------
 
 
-def _databricks(task: _Task) -> Confs:
+def _databricks(task: TaskArguments) -> Confs:
     """Confs of the new cluster or the parameters of ``spark-submit``, in ``json`` or in named arguments over it."""
     body = dict(task.mapping(task.value("json"), "json"))
     for name in (*_ON_CLUSTERS, "tasks", "job_clusters", "new_cluster", "existing_cluster_id", "pipeline_task"):
@@ -292,7 +212,7 @@ def _databricks(task: _Task) -> Confs:
     return _one([_of_databricks(task, item, clusters) for item in ran], "task that runs Spark")
 
 
-def _of_databricks(task: _Task, item: Mapping[str, Any], clusters: Mapping[Any, Any]) -> Confs:
+def _of_databricks(task: TaskArguments, item: Mapping[str, Any], clusters: Mapping[Any, Any]) -> Confs:
     submit = task.mapping(item.get("spark_submit_task"), "spark_submit_task")
     of_submit = _of_words(task.words(submit.get("parameters"), "spark_submit_task.parameters")) if submit else {}
     cluster = clusters.get(item.get("job_cluster_key")) if item.get("new_cluster") is None else item["new_cluster"]
@@ -304,7 +224,7 @@ def _of_databricks(task: _Task, item: Mapping[str, Any], clusters: Mapping[Any, 
     return {**found, **of_submit}
 
 
-def _databricks_task(task: _Task) -> Confs:
+def _databricks_task(task: TaskArguments) -> Confs:
     """``DatabricksNotebookOperator`` and its like: the new cluster, and a ``task_config``."""
     config = task.mapping(task.value("task_config"), "task_config")
     item = {"new_cluster": task.value("new_cluster") or None, **config}
@@ -315,14 +235,14 @@ def _databricks_task(task: _Task) -> Confs:
     return _of_databricks(task, item, {})
 
 
-def _job_of_databricks(task: _Task) -> Confs:
+def _job_of_databricks(task: TaskArguments) -> Confs:
     raise ConfsNotKnown("it starts a job whose confs are in Databricks")
 
 
 # --- EMR and Glue -----------------------------------------------------------------------------------------------------
 
 
-def _emr_steps(task: _Task) -> Confs:
+def _emr_steps(task: TaskArguments) -> Confs:
     """Arguments of the step that calls ``spark-submit``."""
     found = []
     for step in task.items(task.value("steps"), "steps"):
@@ -336,7 +256,7 @@ def _emr_steps(task: _Task) -> Confs:
 def _emr_job(*drivers: str) -> Reader:
     """The reader of a job with a driver: ``spark-defaults`` of its configuration, and over them ``--conf``."""
 
-    def read(task: _Task) -> Confs:
+    def read(task: TaskArguments) -> Confs:
         driver = task.mapping(task.value("job_driver"), "job_driver")
         submits = [task.mapping(driver[name], name) for name in drivers if name in driver]
         if not submits:
@@ -350,13 +270,13 @@ def _emr_job(*drivers: str) -> Reader:
     return read
 
 
-def _properties(task: _Task, item: Any) -> Confs:
+def _properties(task: TaskArguments, item: Any) -> Confs:
     said = task.mapping(item, "applicationConfiguration")
     is_of_spark = said.get("classification") == "spark-defaults"
     return task.mapping(said.get("properties"), "properties") if is_of_spark else {}
 
 
-def _glue(task: _Task) -> Confs:
+def _glue(task: TaskArguments) -> Confs:
     """``--conf`` of a run, which takes the place of that of the job; of the job, where the task writes that anew."""
     of_run = task.mapping(task.value("script_args"), "script_args")
     if "--conf" in of_run:
@@ -367,7 +287,7 @@ def _glue(task: _Task) -> Confs:
     return _of_glue(task, task.mapping(job.get("DefaultArguments"), "DefaultArguments").get("--conf"))
 
 
-def _of_glue(task: _Task, value: Any) -> Confs:
+def _of_glue(task: TaskArguments, value: Any) -> Confs:
     """Glue has one ``--conf`` with ``KEY=VALUE --conf KEY=VALUE`` in it."""
     return _of_words(["--conf", *task.words(value, "--conf")] if value else [])
 
@@ -375,21 +295,21 @@ def _of_glue(task: _Task, value: Any) -> Confs:
 # --- Livy, Dataproc, Kubernetes ---------------------------------------------------------------------------------------
 
 
-def _livy(task: _Task) -> Confs:
+def _livy(task: TaskArguments) -> Confs:
     return task.mapping(task.mapping(task.value("spark_params"), "spark_params").get("conf"), "conf")
 
 
-def _dataproc_job(task: _Task) -> Confs:
+def _dataproc_job(task: TaskArguments) -> Confs:
     """``properties`` of the job of whatever language."""
     job = task.now(task.value("job"))
     kinds = ("spark_job", "pyspark_job", "spark_sql_job", "spark_r_job")
-    found = [part for name in kinds if (part := _part(_value(job), name))]
+    found = [part for name in kinds if (part := _part(written(job), name))]
     return _one([_plain(_part(part, "properties")) for part in found], "job of Spark")
 
 
-def _dataproc_batch(task: _Task) -> Confs:
+def _dataproc_batch(task: TaskArguments) -> Confs:
     batch = task.now(task.value("batch"))
-    return _plain(_part(_part(_value(batch), "runtime_config"), "properties"))
+    return _plain(_part(_part(written(batch), "runtime_config"), "properties"))
 
 
 def _part(value: Any, name: str) -> Any:
@@ -404,7 +324,7 @@ def _plain(properties: Any) -> Confs:
     return dict(properties) if properties else {}
 
 
-def _spark_application(task: _Task) -> Confs:
+def _spark_application(task: TaskArguments) -> Confs:
     """``sparkConf`` of the SparkApplication, which is a path, the text of one, or a mapping."""
     given = task.value("application_file") or task.value("template_spec")
     if isinstance(given, str) and "\n" not in given.strip() and given.strip().endswith((".yaml", ".yml", ".json")):
@@ -422,17 +342,6 @@ def _spark_application(task: _Task) -> Confs:
     if spec.get("sparkConfigMap"):
         raise ConfsNotKnown("its SparkApplication has a sparkConfigMap, which only the cluster has")
     return task.mapping(spec.get("sparkConf"), "sparkConf")
-
-
-def _value(value: Any) -> Any:
-    """A value, of a text as JSON, YAML or Python write one. Raises ConfsNotKnown."""
-    if not isinstance(value, str):
-        return value
-    with suppress(ValueError):
-        return parse_yaml(value)
-    with suppress(ValueError, SyntaxError):
-        return ast.literal_eval(value.strip())
-    raise ConfsNotKnown("a text in it is neither JSON nor YAML")
 
 
 #: How the confs of an operator are read, by its class; the nearest one of its bases counts.

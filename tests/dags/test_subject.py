@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 from airflow.providers.standard.operators.empty import EmptyOperator
-from airflow.sdk import DAG, Param
+from airflow.sdk import DAG, Param, task_group
 
 from airflow_provider_ckpt.dags.subject import OF_PARAMS, QueryGroup, dag_of, locations_of, subject_of
+from airflow_provider_ckpt.operators.checkpoint import CheckpointBackupOperator, CheckpointGateOperator
 from airflow_provider_ckpt.query.query_file import Query
 from tests.pipelines.lab import Pipeline
 
@@ -46,6 +47,27 @@ def test_a_query_is_a_name_a_location_or_one_of_the_file(query, given, wanted):
     assert subject.arguments == (wanted or {"checkpoint": query, **given})
     known = {"shop.orders": None, "None": "orders"}
     assert subject.checkpoint == known.get(str(query), "s3://lake/orders")
+
+
+def test_a_mapped_argument_is_for_operators_and_for_no_block():
+    with DAG("mapped"):
+
+        @task_group
+        def gated(query):
+            CheckpointGateOperator(task_id="gate", query=query) >> CheckpointBackupOperator(
+                task_id="backup", query=query
+            )
+
+        gated.expand(query=["orders", "totals"])
+
+        @task_group
+        def deployed(query):
+            subject_of(query)
+
+        with pytest.raises(
+            TypeError, match=r"not MappedArgument; make a block for each of queries\(\) in a loop, or map"
+        ):
+            deployed.expand(query=["orders", "totals"])
 
 
 def test_a_misspelled_argument_is_refused():
