@@ -83,12 +83,13 @@ def init(
     and a comment names the file. What no file proves is a comment that says what to say. Nothing is written into a
     checkpoint, and a file that is there is never overwritten. A ROOT that is the specification of a declarative
     pipeline, spark-pipeline.yml, becomes a pipeline with its flows; its files are read, and nothing of them is run. A
-    checkpoint that cannot be read is a comment. Exit code 3 when there is no checkpoint.
+    checkpoint that cannot be read is a comment. Exit code 3 when there is neither a checkpoint nor a pipeline.
     """
     file = None if out == PRINTED else Path(out or QUERY_FILE)
     seen = [_read_spec(root, storage_options) for root in roots if is_spec(root)]
     stores = [open_place(root, storage_options) for root in roots if not is_spec(root)]
-    stores += [open_place(pipeline.storage, storage_options) for pipeline in seen]
+    ran = [pipeline for pipeline in seen if any(flow.is_there for flow in pipeline.flows)]
+    stores += [open_place(pipeline.storage, storage_options) for pipeline in ran]
     warehouses = [open_store(place, storage_options) for pipeline in seen for place in beside(pipeline)]
     others = [open_place(root, storage_options) for root in tables]
     others += [warehouse for warehouse in warehouses if warehouse.exists()]
@@ -97,16 +98,13 @@ def init(
         if file.exists() or file.is_symlink():
             raise _there_already(file)
     passed_by = NoCheckpoints()
-    graph = read_graph(
-        stores,
-        others,
-        depth=depth,
-        threads=threads,
-        others=passed_by,
-        servers=brokers,
-        kafka_config=dict(pairs(kafka_config, "--kafka-config")),
+    config = dict(pairs(kafka_config, "--kafka-config"))
+    graph = (
+        read_graph(stores, others, depth=depth, threads=threads, others=passed_by, servers=brokers, kafka_config=config)
+        if stores
+        else Graph()
     )
-    if not graph.nodes:
+    if not graph.nodes and not seen:
         raise CheckpointNotFoundError(
             f"there is no checkpoint here, nor in the {depth} directory levels below. {passed_by.text()}".rstrip(),
             location=" ".join(store.location for store in stores),

@@ -132,13 +132,27 @@ def see_pipeline(
     namespace = _namespace(spec, found)
     sinks = {target.parts for target in definitions.targets if target.is_sink}
     targets = {_whole(target.parts, namespace, sinks): target for target in definitions.targets}
+    unplaced = list[str]()
     for defined in definitions.flows:
         parts = _whole(defined.target, namespace, sinks)
+        if parts not in targets:
+            of_it = [
+                key for key in found if key[1] == defined.name and key[0][-len(defined.target) :] == defined.target
+            ]
+            if len(of_it) != 1:
+                target = ".".join(defined.target)
+                unplaced.append(
+                    f"{defined.file} line {defined.line}: {defined.name} writes to {target}, which no file that "
+                    "was read defines, so where its checkpoint is, is not known"
+                )
+                continue
+            parts = of_it[0][0]
         directories = tuple(map(_directory, parts))
         new = PipelineFlow(Flow(storage, directories, _directory(defined.name), 0), is_there=False)
         flow = found.get(new.key, new)
         found[new.key] = replace(flow, defined=defined)
     flows = tuple(found[key] for key in sorted(found))
+    definitions = replace(definitions, not_read=[*definitions.not_read, *unplaced])
     return SeenPipeline(
         name, place, spec, storage, flows=flows, definitions=definitions, targets=targets, namespace=namespace
     )

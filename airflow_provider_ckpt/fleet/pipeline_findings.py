@@ -128,14 +128,22 @@ def _formats(seen: SeenPipeline) -> Iterator[Finding]:
 
 def _refreshed(seen: SeenPipeline, tables: Sequence[str]) -> Iterator[Finding]:
     """CKPT217: a full refresh of a table from which flows read that are not refreshed, or of sinks, which stay full."""
-    if ALL in tables:
+    is_all = ALL in tables
+    if is_all:
         yield from _sinks_refreshed(seen)
-        return
-    refreshed = {table_of(seen, table) for table in tables}
+    refreshed = {*(flow.target for flow in seen.flows)} if is_all else {table_of(seen, table) for table in tables}
     for parts in sorted(refreshed):
-        readers = [flow for flow in seen.flows if flow.target not in refreshed and parts in _reads(seen, flow)]
-        if readers:
-            names = ", ".join(flow.flow.called for flow in readers)
+        readers = [flow for flow in seen.flows if parts in _reads(seen, flow)]
+        names = ", ".join(flow.flow.called for flow in readers)
+        if readers and seen.format_of(parts) == "iceberg":
+            yield a_warning(
+                "CKPT217",
+                f"a full refresh of {'.'.join(parts)} deletes its rows in a snapshot, which the table keeps: {names} "
+                "stops there with Cannot process delete snapshot, also when it is refreshed with it",
+                hint="Let it read the table with the option streaming-skip-delete-snapshots; or drop the table first.",
+            )
+        elif any(flow.target not in refreshed for flow in readers):
+            names = ", ".join(flow.flow.called for flow in readers if flow.target not in refreshed)
             yield a_warning(
                 "CKPT217",
                 f"a full refresh of {'.'.join(parts)} writes its rows again, and {names} is not refreshed: of a table "

@@ -11,8 +11,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from airflow_provider_ckpt.query.pipeline_sql import Statement, identifier, read_sql
+from airflow_provider_ckpt.query.python_imports import Imports
 
-_MODULE = "pyspark.pipelines"
+MODULE = "pyspark.pipelines"
+#: Its functions that define what runs as a stream, and what it writes to; and those that define neither.
+_DEFINING = ("append_flow", "table", "create_streaming_table", "create_sink", "create_auto_cdc_flow")
+_OTHERS = ("materialized_view", "temporary_view")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +91,7 @@ class Definitions:
         if said.table:
             self.targets.append(DefinedTarget(said.table, said.format))
         if said.flow:
-            self.flows.append(DefinedFlow(said.flow[-1], said.target, file, said.line, said.reads))
+            self.flows.append(DefinedFlow(said.flow[-1], said.target, file, said.line, said.reads, said.confs))
 
 
 class _Python:
@@ -101,14 +105,16 @@ class _Python:
     def __init__(self, into: Definitions, file: str) -> None:
         self._into = into
         self._file = file
-        self._modules: set[str] = set()
-        self._functions: dict[str, str] = {}
+        self._imports = Imports(MODULE, (*_DEFINING, *_OTHERS))
         self._texts: dict[str, str] = {}
         self._lists: dict[str, list[str]] = {}
 
     def read(self, tree: ast.Module) -> None:
         """Read all statements of the module; those that are not at its top may run or not."""
-        self._imports(tree)
+        self._imports.read(tree)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import) and any(name.name == "dlt" for name in node.names):
+                self._say(node, "dlt is of Databricks, whose pipelines keep their checkpoints elsewhere")
         self._top(tree.body)
 
     def _top(self, statements: Iterable[ast.stmt]) -> None:
@@ -160,31 +166,28 @@ class _Python:
         texts = [value for item in node.elts if isinstance(value := self._value(item), str)]
         return texts if len(texts) == len(node.elts) else []
 
-    def _imports(self, tree: ast.Module) -> None:
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Import):
-                self._modules |= {name.asname or name.name for name in node.names if name.name == _MODULE}
-                if any(name.name == "dlt" for name in node.names):
-                    self._say(node, "dlt is of Databricks, whose pipelines keep their checkpoints elsewhere")
-            elif isinstance(node, ast.ImportFrom) and node.module == "pyspark":
-                self._modules |= {name.asname or name.name for name in node.names if name.name == "pipelines"}
-            elif isinstance(node, ast.ImportFrom) and node.module == _MODULE:
-                self._functions.update({name.asname or name.name: name.name for name in node.names})
-
     def _inside(self, statements: Iterable[ast.stmt]) -> None:
         """What is not at the top of the module: it may run, several times, or not."""
         for node in (node for statement in statements for node in ast.walk(statement)):
+            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+                self._may_define(node.value.func)
+            if isinstance(node, ast.FunctionDef):
+                for decorator in node.decorator_list:
+                    self._may_define(decorator)
             if isinstance(node, ast.Call | ast.Attribute | ast.Name):
-                function = self._function(node.func if isinstance(node, ast.Call) else node)
+                function = self._imports.function(node.func if isinstance(node, ast.Call) else node)
                 if function is not None and isinstance(node, ast.Call | ast.Attribute):
-                    self._say(node, f"{function} is in a block that may run once, often or not")
+                    if self._is_known(node, function):
+                        self._say(node, f"{function} is in a block that may run once, often or not")
                     return
 
     def _decorated(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
         for decorator in function.decorator_list:
             call = decorator if isinstance(decorator, ast.Call) else None
-            name = self._function(call.func if call else decorator)
-            if name not in ("append_flow", "table"):
+            name = self._imports.function(call.func if call else decorator)
+            if name is None:
+                self._may_define(decorator)
+            if name is None or not self._is_known(decorator, name) or name not in ("append_flow", "table"):
                 continue
             given = self._given(call, ("target", "name", "spark_conf") if name == "append_flow" else ("name",))
             if given is None:
@@ -198,17 +201,16 @@ class _Python:
                 continue
             if name == "table":
                 self._into.targets.append(DefinedTarget(parts, _lower(given.get("format"))))
-            confs = given.get("spark_conf") or {}
-            reads = tuple(dict.fromkeys(self._reads(function)))
-            own = {str(key): str(value) for key, value in confs.items()} if isinstance(confs, dict) else {}
+            reads, own = tuple(dict.fromkeys(self._reads(function))), _texts(given.get("spark_conf"))
             self._into.flows.append(DefinedFlow(parts[-1], target, self._file, function.lineno, reads, own))
 
     def _called(self, call: ast.Call) -> None:
-        name = self._function(call.func)
+        name = self._imports.function(call.func)
         if name is None:
+            self._may_define(call.func)
             self._inside([ast.Expr(argument) for argument in call.args])
             return
-        if name not in ("create_streaming_table", "create_sink", "create_auto_cdc_flow"):
+        if not self._is_known(call, name) or not name.startswith("create_"):
             return
         order = {"create_sink": ("name", "format", "options"), "create_auto_cdc_flow": ("target", "source")}
         given = self._given(call, order.get(name, ("name",)))
@@ -219,22 +221,26 @@ class _Python:
             target, source = identifier(str(given.get("target") or called)), identifier(str(given.get("source") or ""))
             flow = identifier(called)
             if target and flow:
-                reads = (source,) if source else ()
-                self._into.flows.append(DefinedFlow(flow[-1], target, self._file, call.lineno, reads))
+                reads, confs = (source,) if source else (), _texts(given.get("spark_conf"))
+                self._into.flows.append(DefinedFlow(flow[-1], target, self._file, call.lineno, reads, confs))
         elif name == "create_sink":
-            options = given.get("options")
-            texts = {str(key): str(value) for key, value in options.items()} if isinstance(options, dict) else {}
+            texts = _texts(given.get("options"))
             self._into.targets.append(DefinedTarget(identifier(called), _lower(given.get("format")), True, texts))
         else:
             self._into.targets.append(DefinedTarget(identifier(called), _lower(given.get("format"))))
 
-    def _function(self, node: ast.AST) -> str | None:
-        """The name that a function of the module has there; None for any other expression."""
-        if isinstance(node, ast.Name):
-            return self._functions.get(node.id)
-        if isinstance(node, ast.Attribute):
-            return node.attr if _dotted(node.value) in self._modules else None
-        return None
+    def _is_known(self, node: ast.AST, function: str) -> bool:
+        """True for a function of the module that open Spark has; any other one is said."""
+        is_known = function in _DEFINING or function in _OTHERS
+        if not is_known:
+            self._say(node, f"{function} is no function of {MODULE} that is known here")
+        return is_known
+
+    def _may_define(self, function: ast.expr) -> None:
+        """A function of another module, whose file is not read, may define flows when it is called."""
+        name = self._imports.foreign(function.func if isinstance(function, ast.Call) else function)
+        if name is not None:
+            self._say(function, f"{name:.60} is of a module that is not read, and may define flows")
 
     def _given(self, call: ast.Call | None, order: tuple[str, ...]) -> dict[str, object] | None:
         """The arguments of a call by name; None when one that counts is computed."""
@@ -253,8 +259,7 @@ class _Python:
         if isinstance(node, ast.Name) and node.id in self._texts:
             return self._texts[node.id]
         if isinstance(node, ast.JoinedStr):
-            parts = [part.value if isinstance(part, ast.FormattedValue) else part for part in node.values]
-            texts = [self._value(part) for part in parts]
+            texts = [self._value(_formatted(part)) for part in node.values]
             return "".join(map(str, texts)) if all(isinstance(text, str) for text in texts) else _COMPUTED
         if isinstance(node, ast.Dict):
             pairs = [
@@ -287,6 +292,17 @@ class _Python:
 _COMPUTED = object()
 
 
+def _texts(values: object) -> dict[str, str]:
+    """A mapping that is written out, as texts; empty for all else."""
+    return {str(key): str(value) for key, value in values.items()} if isinstance(values, dict) else {}
+
+
+def _formatted(part: ast.expr) -> ast.expr:
+    """What stands for a part of an f-string: that which is put in as it is, else the part itself."""
+    is_plain = isinstance(part, ast.FormattedValue) and part.format_spec is None and part.conversion in (-1, ord("s"))
+    return part.value if is_plain and isinstance(part, ast.FormattedValue) else part
+
+
 def _is_plain(loop: ast.For) -> bool:
     """True if a loop runs its whole body for each value."""
     return not loop.orelse and not any(isinstance(node, ast.Break | ast.Continue) for node in ast.walk(loop))
@@ -294,10 +310,6 @@ def _is_plain(loop: ast.For) -> bool:
 
 def _constant(node: ast.expr) -> object:
     return node.value if isinstance(node, ast.Constant) else None
-
-
-def _dotted(node: ast.AST) -> str:
-    return f"{_dotted(node.value)}.{node.attr}" if isinstance(node, ast.Attribute) else getattr(node, "id", "")
 
 
 def _lower(value: object) -> str | None:

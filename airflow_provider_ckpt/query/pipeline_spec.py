@@ -103,6 +103,11 @@ def _libraries(place: str, said: Any) -> list[str]:
             raise ValueError(
                 f"{place}, libraries: each is a glob with its include, such as - glob: {{include: flows/**}}"
             )
+        if any(sign in include.removesuffix("/**") for sign in "*?["):
+            raise ValueError(
+                f"{place}, libraries: {include!r:.60} is neither a file nor a directory with /** behind it, and Spark "
+                "refuses it"
+            )
         found.append(include)
     return found
 

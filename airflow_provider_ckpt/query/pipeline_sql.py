@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
 _PART = r"(?:`(?:[^`]|``)+`|[\w-]+)"
 _NAME = rf"{_PART}(?:\s*\.\s*{_PART})*"
@@ -17,7 +17,11 @@ _FLOW = re.compile(
 _USING = re.compile(rf"(?is)\bUSING\s+(?P<format>{_PART})")
 _AS = re.compile(r"(?is)\bAS\s+(?:SELECT|WITH|FROM|\(|TABLE|VALUES)\b|\bAS\s*\(")
 _STREAM = re.compile(rf"(?is)\bSTREAM\s*(?:\(\s*(?P<inside>{_NAME})\s*\)|(?P<name>{_NAME}))")
-_IGNORED = re.compile(r"(?is)\A\s*(?:CREATE\s+(?:OR\s+\w+\s+)?(?:TEMPORARY|TEMP|MATERIALIZED)\s+VIEW|SET)\b")
+_IGNORED = re.compile(r"(?is)\A\s*CREATE\s+(?:OR\s+\w+\s+)?(?:TEMPORARY|TEMP|MATERIALIZED)\s+VIEW\b")
+#: Sets a conf of all that is behind it in the file; a text in quotes is not kept.
+_SET = re.compile(r"(?is)\A\s*SET\s+(?P<key>[\w.]+)\s*=\s*(?P<value>[^'\"`]*?)\s*\Z")
+#: Gives the names behind it another catalog or database.
+_MOVES = re.compile(r"(?is)\A\s*(?:USE|SET\s+CATALOG)\b")
 #: A text in quotes, a name in backticks, a comment, or the end of a statement.
 _TOKEN = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`(?:[^`]|``)*`|--[^\n]*|/\*.*?\*/|;", re.DOTALL)
 
@@ -34,6 +38,7 @@ class Statement:
         target: The parts of the name of what the flow writes to.
         reads: Tables that it reads as streams.
         unread: Why it is not known what it defines; empty when it is.
+        confs: Confs that the file has set for the flow.
     """
 
     line: int
@@ -43,6 +48,7 @@ class Statement:
     target: tuple[str, ...] = ()
     reads: tuple[tuple[str, ...], ...] = ()
     unread: str = ""
+    confs: Mapping[str, str] = field(default_factory=dict)
 
 
 def identifier(text: str) -> tuple[str, ...]:
@@ -54,8 +60,15 @@ def identifier(text: str) -> tuple[str, ...]:
 
 def read_sql(text: str) -> Iterator[Statement]:
     """What each statement of a file defines; texts and comments in it say nothing."""
+    confs = dict[str, str]()
     for line, statement in _statements(text):
-        if table := _TABLE.match(statement):
+        what = " ".join(statement.split()[:3])
+        if _MOVES.match(statement):
+            yield Statement(line, unread=f"behind {what:.40} names are of another catalog or database")
+            return
+        if said := _SET.match(statement):
+            confs[said["key"]] = said["value"]
+        elif table := _TABLE.match(statement):
             parts = identifier(table["table"])
             rest = statement[table.end() :]
             body = _AS.search(rest)
@@ -63,12 +76,13 @@ def read_sql(text: str) -> Iterator[Statement]:
             format_ = _plain(using["format"]).lower() if using else None
             is_flow = body is not None
             reads = _reads(rest) if is_flow else ()
-            yield Statement(line, parts, format_, parts if is_flow else (), parts if is_flow else (), reads)
+            flow_parts = parts if is_flow else ()
+            yield Statement(line, parts, format_, flow_parts, flow_parts, reads, confs={**confs})
         elif flow := _FLOW.match(statement):
             target = identifier(flow["target"])
-            yield Statement(line, flow=identifier(flow["flow"]), target=target, reads=_reads(statement[flow.end() :]))
+            reads = _reads(statement[flow.end() :])
+            yield Statement(line, flow=identifier(flow["flow"]), target=target, reads=reads, confs={**confs})
         elif statement.strip() and not _IGNORED.match(statement):
-            what = " ".join(statement.split()[:3])
             yield Statement(line, unread=f"{what:.40} is no definition that is known here")
 
 

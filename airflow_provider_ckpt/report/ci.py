@@ -138,9 +138,9 @@ def json_document(judged: Sequence[Judged]) -> dict[str, Any]:
     gated has the worst ``decision`` as well.
     """
     documents = [checkpoint.to_dict() for checkpoint in judged]
-    fields = documents[0] if len(documents) == 1 else {"checkpoints": documents}
-    worst = {}
-    if any(checkpoint.is_gate for checkpoint in judged):
+    is_pipeline, worst = any(checkpoint.is_gate for checkpoint in judged), {}
+    fields = documents[0] if len(documents) == 1 and not is_pipeline else {"checkpoints": documents}
+    if is_pipeline:
         worst = {"decision": max((checkpoint.decision for checkpoint in judged), key=DECISIONS.index)}
     return {"format_version": FORMAT_VERSION, **worst, **fields}
 

@@ -103,6 +103,10 @@ def test_a_specification_becomes_a_pipeline_that_the_gate_takes(shop, monkeypatc
     ]
     assert run(["show", "shop.bronze", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["location"] == f"{made.flow('bronze', 'bronze')}/0"
+    shutil.rmtree(made.storage)
+    assert run(["init", "spark-pipeline.yml", "--out", "-"]) == 0, "a pipeline that never ran is one as well"
+    text = capsys.readouterr().out
+    assert parse_query_file(text).pipelines["shop"].flows == {} and text.count("# never ran: flow") == 3
     (made.root / "spark-pipeline.yml").write_text("name: shop")
     assert run(["init", "spark-pipeline.yml", "--out", "-"]) == 2
     assert "it has no storage" in capsys.readouterr().err

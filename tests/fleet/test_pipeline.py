@@ -98,6 +98,18 @@ def g(): ...
     assert file_with(seen(ran, python=python)).find("shop.`to out%`").deploy.sink.text == "file:/out"
 
 
+def test_a_flow_into_what_nothing_defines_has_no_place_until_it_has_run():
+    python = "@dp.append_flow(target='maker', name='to_it')\ndef f(): ...\n"
+    never = seen(python=python)
+    assert (never.flows, len(never.definitions.not_read)) == ((), 1)
+    assert never.definitions.not_read[0].startswith("flows.py line 3: to_it writes to maker, which no file that was")
+    for ran in (there("maker", "to_it"), there("c", "d", "maker", "to_it")):
+        once = seen(ran, python=python)
+        assert ([flow.defined.name for flow in once.flows], once.definitions.not_read) == (["to_it"], [])
+    twice = seen(there("maker", "to_it"), there("c", "d", "maker", "to_it"), python=python)
+    assert [flow.defined for flow in twice.flows] == [None, None] and twice.definitions.not_read
+
+
 @pytest.mark.parametrize(
     ("spec", "flows", "parts"),
     [

@@ -64,6 +64,13 @@ def test_a_full_refresh_of_a_table_that_others_read(refreshed, found):
     assert codes(seen(BRONZE, python=TABLE + READER), *refreshed) == found
 
 
+@pytest.mark.parametrize("refreshed", [["bronze"], ["bronze", "silver"], ["all"]])
+def test_a_full_refresh_of_an_iceberg_table_stops_its_readers(refreshed):
+    python = TABLE.replace("dp.table", "dp.table(format='iceberg')") + READER
+    (said,) = pipeline_findings(seen(BRONZE, python=python), refreshed)
+    assert said.code == "CKPT217" and "flow silver of spark_catalog.default.silver stops there" in said.message
+
+
 @pytest.mark.parametrize("python", ["dp.create_sink('out', 'json')\n" + TABLE, "def ("])
 def test_a_full_refresh_of_all_empties_no_sink(python):
     to_out = there("out", "to_out", version=1)

@@ -87,10 +87,14 @@ for region in REGIONS:
         "from pyspark import pipelines as dp\n",
         "import pyspark.pipelines\ndp = 1\n",
         "from pyspark.pipelines import table\n",
+        "from pyspark.pipelines import *\n",
+        "import pyspark\n",
+        "try:\n    from pyspark import pipelines as dp\nexcept ImportError:\n    dp = None\n",
     ],
 )
 def test_the_module_by_each_of_its_names(head):
     called = {"from pyspark.pipelines": "@table", "import pyspark.pipelines\n": "@pyspark.pipelines.table"}
+    called["import pyspark\n"] = "@pyspark.pipelines.table"
     decorator = next((said for begin, said in called.items() if head.startswith(begin)), "@dp.table")
     assert [flow.name for flow in definitions(f"{decorator}\ndef t(): ...\n", head).flows] == ["t"]
 
@@ -122,6 +126,19 @@ def test_the_module_by_each_of_its_names(head):
         ("@dp.append_flow\ndef f(): ...", "flows.py line 2: append_flow of f has no name that can be read"),
         ("dp.create_sink(name(), 'json')", "flows.py line 2: create_sink has a value that is computed"),
         ("def (", "flows.py is no Python that can be read"),
+        ("dp.create_streaming_table(f'{1}')", "flows.py line 2: create_streaming_table has a value"),
+        ("t = 'a'\ndp.create_streaming_table(f'{t!r}')", "flows.py line 3: create_streaming_table has a value"),
+        ("t = 'a'\ndp.create_streaming_table(f'{t:>5}')", "flows.py line 3: create_streaming_table has a value"),
+        ("dp.create_streaming_table(name=paths.BRONZE)", "flows.py line 2: create_streaming_table has a value"),
+        ("dp.create_streaming_table(c['catalog'] + '.t')", "flows.py line 2: create_streaming_table has a value"),
+        ("@dp.foreach_batch_sink(name='s')\ndef f(b, i): ...", "flows.py line 2: foreach_batch_sink is no function of"),
+        ("@dp.view\ndef f(): ...", "flows.py line 2: view is no function of pyspark.pipelines that is known here"),
+        ("dp.apply_changes(target='t', source='s')", "flows.py line 2: apply_changes is no function of"),
+        ("@dp.table\n@dp.expect('a', 'b')\ndef f(): ...", "flows.py line 3: expect is no function of"),
+        ("@dp.table\ndef f():\n    return dp.read_stream('t')", "flows.py line 4: read_stream is no function of"),
+        ("from lib import flows\nflows.make('a')", "flows.py line 3: flows.make is of a module that is not read"),
+        ("import lib.flows\nfor t in ts:\n    lib.flows.make(t)", "flows.py line 4: lib.flows.make is of a module"),
+        ("from . import lib\n@lib.bronze(name='a')\ndef f(): ...", "flows.py line 3: lib.bronze is of a module that"),
         ("import dlt", "flows.py line 2: dlt is of Databricks"),
         ("x = [dp.create_streaming_table(t) for t in ts]", "flows.py line 2: create_streaming_table is in a block"),
         ("print(dp.create_streaming_table('a'))", "flows.py line 2: create_streaming_table is in a block"),
@@ -129,6 +146,26 @@ def test_the_module_by_each_of_its_names(head):
 )
 def test_what_may_be_otherwise_is_said(text, says):
     assert [said[: len(says)] for said in definitions(text).not_read] == [says]
+
+
+def test_what_other_modules_do_to_rows_defines_no_flow():
+    text = """
+import logging, requests
+import pandas as pd
+from pyspark.sql import functions as F
+from lib import clean
+logging.basicConfig()
+LIMIT = clean.limit()
+
+@dp.table
+def t():
+    return clean.rows(spark.readStream.table("s"))
+
+dp.create_auto_cdc_flow("c", "t", ["id"], F.col("ts"), name="upserts", spark_conf={"a": 1})
+"""
+    found = definitions(text)
+    assert (found.not_read, [flow.name for flow in found.flows]) == ([], ["t", "upserts"])
+    assert (found.flows[1].target, found.flows[1].reads, found.flows[1].confs) == (("c",), (("t",),), {"a": "1"})
 
 
 def test_a_file_of_sql_is_read_as_well():

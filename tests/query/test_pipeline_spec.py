@@ -46,6 +46,12 @@ def test_names_without_a_catalog_are_of_the_one_that_counts(configuration, names
         ("name: a\nstorage: file:///s\nconfiguration: {spark.x: 8}", "s.yml, configuration.spark.x: it is 8"),
         ("name: a\nstorage: file:///s\nconfiguration: [a]", "s.yml, configuration: it is not a mapping"),
         ("name: a\nstorage: file:///s\nlibraries: [{file: a.py}]", "s.yml, libraries: each is a glob"),
+        (
+            "name: a\nstorage: file:///s\nlibraries: [{glob: {include: src/*.py}}]",
+            "s.yml, libraries: 'src/*.py' is neither a file nor a directory with /** behind it, and Spark refuses it",
+        ),
+        ("name: a\nstorage: file:///s\nlibraries: [{glob: {include: t/**/*.sql}}]", "s.yml, libraries: 't/**/*.sql'"),
+        ("name: a\nstorage: file:///s\ndefinitions: []", "s.yml, definitions: it is unknown to Spark"),
         ("name: [a]\nstorage: file:///s", "s.yml, name: it is ['a'], and has to be a text"),
         ("- a", "s.yml: it is no specification of a pipeline"),
         ("name: a\n\tstorage: b", "s.yml: line 2 is not YAML"),

@@ -47,7 +47,24 @@ def test_a_definition(text, found):
     assert list(read_sql(text)) == [found]
 
 
-def test_views_and_confs_are_no_flows_and_what_is_not_known_is_said():
-    text = "SET a = 'b;c';\nCREATE MATERIALIZED VIEW v AS SELECT 1;\nCREATE TEMPORARY VIEW w AS SELECT 1;\nUSE lake;"
-    (found,) = read_sql(text)
-    assert (found.line, found.unread) == (4, "USE lake is no definition that is known here")
+def test_views_are_no_flows_and_what_is_not_known_is_said():
+    text = (
+        "SET a = 'b;c';\nCREATE MATERIALIZED VIEW v AS SELECT 1;\nCREATE TEMPORARY VIEW w AS SELECT 1;\nDROP TABLE x;"
+    )
+    assert [(found.line, found.unread) for found in read_sql(text)] == [
+        (1, "SET a = is no definition that is known here"),
+        (4, "DROP TABLE x is no definition that is known here"),
+    ]
+
+
+def test_a_conf_is_of_the_flows_behind_it():
+    text = f"CREATE STREAMING TABLE a AS {SELECT};\nSET spark.b=8;\nSET spark.c = x y ;\nCREATE STREAMING TABLE d AS {SELECT}"
+    assert [found.confs for found in read_sql(text)] == [{}, {"spark.b": "8", "spark.c": "x y"}]
+
+
+@pytest.mark.parametrize("moves", ["USE lake", "use catalog lake", "USE lake.db", "SET CATALOG lake"])
+def test_names_behind_another_catalog_are_not_known(moves):
+    text = f"CREATE STREAMING TABLE a;\n{moves};\nCREATE STREAMING TABLE b AS {SELECT}"
+    known, moved = read_sql(text)
+    assert (known.table, moved.line) == (("a",), 2)
+    assert moved.unread == f"behind {' '.join(moves.split()[:3])} names are of another catalog or database"
