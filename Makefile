@@ -109,7 +109,7 @@ sinks: $(READY) java .venv-lakes/.ready .venv-hudi/.ready ## Rollbacks into real
 symptoms: $(READY) java .kafka/.ready .kafka-connector/.ready .venv-lakes/.ready .venv-spark-3.5.9/.ready ## The errors of the runbook: produced in real Spark 4.3 and 3.5, explained, repaired, started (15 to 20 minutes)
 	CKPT_SYMPTOMS=1 $(BIN)/python -m pytest -q tests/explain/produced --timeout 1800
 
-pipelines: $(READY) java ## Declarative pipelines in real Spark 4.3: versions, two writers, a renamed flow, a closing during a run, and a run in Airflow over a Connect server (12 minutes)
+pipelines: $(READY) java .s3a/.ready .venv-lakes/.ready ## Declarative pipelines in real Spark 4.3: versions, two writers, a renamed flow, a closing during a run, an S3 API, a run in Airflow over a Connect server; Delta and Iceberg in Spark 4.1 (20 minutes)
 	CKPT_PIPELINES=1 $(BIN)/python -m pytest -v tests/pipelines --timeout 1800
 
 thirty: $(READY) java .kafka/.ready .kafka-connector/.ready .venv-lakes/.ready .venv-spark-3.5.9/.ready ## A fleet of thirty queries in real Spark 3.5, 4.1 and 4.3 with Kafka, Delta and Iceberg, and what ckpt init says of it (2 to 8 minutes)

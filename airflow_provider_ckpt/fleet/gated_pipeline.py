@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.checks.findings import Finding
 from airflow_provider_ckpt.errors import CheckpointError
-from airflow_provider_ckpt.fleet.pipeline import PipelineFlow, SeenPipeline
+from airflow_provider_ckpt.fleet.pipeline import LOGGED_FORMATS, PipelineFlow, SeenPipeline
 from airflow_provider_ckpt.fleet.pipeline_findings import ALL, not_judged_of, pipeline_findings, runs, table_of
 from airflow_provider_ckpt.query.query_file import Query, QueryFile
 from airflow_provider_ckpt.restart.forecast import DECISIONS, Forecast
 
+#: What is warned of where it is not known whether a table keeps files.
+_OF_FILES = (("CKPT157", "warning"), ("CKPT207", "warning"))
 #: Forecasts the restart of one flow.
 Foretell = Callable[[Query, frozenset[str] | None], tuple[CheckpointView, Forecast]]
 
@@ -122,7 +124,20 @@ def _gated(file: QueryFile, seen: SeenPipeline, foretell: Foretell, full_refresh
         if flow.target in refreshed:  # it begins anew in an empty table
             continue
         name = names[flow.key]
-        yield _judged(name, file.queries[name], foretell, _beside(flow, started, seen))
+        judged = _judged(name, file.queries[name], foretell, _beside(flow, started, seen))
+        kept = seen.format_of(flow.target)
+        yield judged if kept is None or kept in LOGGED_FORMATS else _of_other_format(judged)
+
+
+def _of_other_format(judged: GatedFlow) -> GatedFlow:
+    """A flow into a table that is said to be of another format, without what is warned of a table that may keep files.
+
+    Where a log of files was found, it is an error, and stays.
+    """
+    if judged.forecast is None:
+        return judged
+    findings = (found for found in judged.forecast.findings if (found.code, found.severity) not in _OF_FILES)
+    return replace(judged, forecast=replace(judged.forecast, findings=tuple(findings)))
 
 
 def judge_queries(queries: Mapping[str, Query], foretell: Foretell) -> GatedQueries:

@@ -298,7 +298,7 @@ def _texts(values: object) -> dict[str, str]:
 
 
 def _formatted(part: ast.expr) -> ast.expr:
-    """What stands for a part of an f-string: that which is put in as it is, else the part itself."""
+    """The value that an f-string takes as it is; the part itself where it writes that in another form."""
     is_plain = isinstance(part, ast.FormattedValue) and part.format_spec is None and part.conversion in (-1, ord("s"))
     return part.value if is_plain and isinstance(part, ast.FormattedValue) else part
 

@@ -11,7 +11,7 @@ class Imports:
     """The imports of a file.
 
     Args:
-        module: The module whose functions are looked for, such as ``pyspark.pipelines``.
+        module: The module whose functions are found, such as ``pyspark.pipelines``.
         functions: Its functions, which a star imports.
     """
 

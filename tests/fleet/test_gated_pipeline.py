@@ -62,6 +62,17 @@ def test_a_list_has_the_worst_decision_and_closes_as_a_forecast_does(forecasts, 
     assert [word for word in ("block", "warn") if gated.closes(word)] == closes
 
 
+@pytest.mark.parametrize(
+    ("format_", "left"), [("delta", ["e"]), ("iceberg", ["e"]), ("json", ["e", "w"]), (None, ["e", "w"])]
+)
+@pytest.mark.parametrize("code", ["CKPT157", "CKPT207"])
+def test_what_a_table_of_files_would_do_is_not_said_of_another_format(format_, left, code):
+    said = replace(PASS, findings=(an_error(code, "e"), a_warning(code, "w")))
+    python = TABLE if format_ is None else TABLE.replace("dp.table", f"dp.table(format={format_!r})")
+    gated = judged(seen(BRONZE, python=python), said)[0]
+    assert [finding.message for finding in gated.flows[0].forecast.findings] == left
+
+
 def test_what_the_files_define_is_judged_and_all_where_that_is_not_known():
     old = there("spark_catalog", "default", "bronze", "old")
     assert judged(seen(BRONZE, old, python=TABLE + TWO))[1] == {
