@@ -28,6 +28,7 @@ from airflow_provider_ckpt.cli.options import (
 )
 from airflow_provider_ckpt.cli.positions.topic_memory import TopicMemory, with_topic_ids
 from airflow_provider_ckpt.cli.query_names import META, PIPELINE, Named, Piped, declared_deploy
+from airflow_provider_ckpt.cli.render import say
 from airflow_provider_ckpt.query.declared import OF_ONE_QUERY, options_of_clusters
 from airflow_provider_ckpt.query.deploy import DeploySpec, declare, parse_conf_file
 from airflow_provider_ckpt.query.query_file import Query
@@ -212,7 +213,10 @@ def _pipeline_judged(
 ) -> list[Judged]:
     """The pipeline as a whole, and each of its flows. Raises click.UsageError."""
     from airflow_provider_ckpt.fleet.gated_pipeline import judge_pipeline  # the same
+    from airflow_provider_ckpt.fleet.pipeline_findings import reasons_of
 
+    for reason in reasons_of(piped.seen):
+        say(reason, colour="yellow", err=True)
     try:
         gated = judge_pipeline(piped.file, piped.seen, foretell, full_refresh=full_refresh)
     except ValueError as error:

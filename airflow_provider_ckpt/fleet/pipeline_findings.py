@@ -8,11 +8,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from airflow_provider_ckpt.checks.findings import Finding, a_note, a_warning, an_error, worst_first
 from airflow_provider_ckpt.fleet.pipeline import LOGGED_FORMATS, PipelineFlow, SeenPipeline
 from airflow_provider_ckpt.query.pipeline_spec import DEFAULT_FORMAT
+from airflow_provider_ckpt.visible import visible
 
 #: All tables, in place of the name of one that is refreshed in full.
 ALL = "all"
 #: What is not judged where the files of a pipeline could not be read whole.
 DEFINITIONS = "definitions of flows"
+#: More than a person reads.
+_MOST_REASONS = 20
 
 
 def pipeline_findings(seen: SeenPipeline, full_refresh: Sequence[str] = ()) -> tuple[Finding, ...]:
@@ -33,6 +36,11 @@ def pipeline_findings(seen: SeenPipeline, full_refresh: Sequence[str] = ()) -> t
 def not_judged_of(seen: SeenPipeline) -> tuple[str, ...]:
     """What could not be judged, because a file of the pipeline was not read whole."""
     return (DEFINITIONS,) if seen.definitions.not_read else ()
+
+
+def reasons_of(seen: SeenPipeline) -> tuple[str, ...]:
+    """Why the files of a pipeline may define more or less than was read: the first twenty reasons, a sentence each."""
+    return tuple(f"Not read whole: {visible(sentence)}." for sentence in seen.definitions.not_read[:_MOST_REASONS])
 
 
 def runs(seen: SeenPipeline) -> tuple[PipelineFlow, ...]:

@@ -208,6 +208,7 @@ class CheckpointGateOperator(PipelineTask, CheckpointOperator, BranchMixIn):
     def _gate_several(self, context: Any) -> GatesResultDocument:
         """The same for a pipeline, or for each query of a list."""
         from airflow_provider_ckpt.fleet.gated_pipeline import judge_pipeline, judge_queries
+        from airflow_provider_ckpt.fleet.pipeline_findings import reasons_of
         from airflow_provider_ckpt.restart.gate import forecast_restart
 
         self.require_shared({name: getattr(self, name) for name in (*OF_ONE_QUERY, "topic_ids")})
@@ -229,6 +230,8 @@ class CheckpointGateOperator(PipelineTask, CheckpointOperator, BranchMixIn):
         try:
             gated: GatedQueries
             if self.seen is not None and self.declared_file is not None:
+                for reason in reasons_of(self.seen):
+                    self.log.warning("%s", reason)
                 gated = judge_pipeline(self.declared_file, self.seen, foretell, full_refresh=refreshed)
             else:
                 gated = judge_queries(self.listed or {}, foretell)

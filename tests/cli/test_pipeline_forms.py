@@ -140,6 +140,9 @@ def test_a_form_of_a_pipeline(form, tmp_path, monkeypatch, capsys):
     said = [line.partition("# not read whole: ")[2] for line in text.splitlines() if "# not read whole: " in line]
     assert [whole.startswith(begin) for whole, begin in zip(said, not_read, strict=True)] == [True] * len(said), said
     capsys.readouterr()
+    assert run(["gate", "shop"]) == 0
+    told = capsys.readouterr().err.splitlines()
+    assert [line.removeprefix("Not read whole: ").rstrip(".") for line in told] == said
     code, gated = ckpt(capsys, "gate", "shop")
     pipeline, *others = gated["checkpoints"]
     assert (code, gated["decision"]) == (0, "warn")
