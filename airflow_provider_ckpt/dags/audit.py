@@ -16,6 +16,7 @@ from airflow_provider_ckpt.dags.subject import dag_of, locations_of
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook, airflow_errors, options_of
 from airflow_provider_ckpt.hooks.extra import extra_of
+from airflow_provider_ckpt.hooks.query_file import as_opened
 
 
 def audit_dag(
@@ -74,7 +75,7 @@ def audit(spark: Any = None, params: Any = None, *, sends: bool = False) -> dict
         raise AirflowFailException("Set the params roots or queries, and home; or roots and home of audit_dag.")
     hook = CheckpointHook(params["checkpoint_conn_id"])
     with airflow_errors(), tempfile.TemporaryDirectory() as directory:
-        connection, home = hook.get_conn(), hook.url(params["home"])
+        connection, home = hook.get_conn(), hook.url(as_opened(params["home"]))
         if connection and extra_of(connection).get("storage_conn_id"):
             raise CheckpointError(
                 f"the connection {connection.conn_id} has a storage_conn_id, which Spark does not read",
@@ -85,7 +86,7 @@ def audit(spark: Any = None, params: Any = None, *, sends: bool = False) -> dict
         counts = run(
             spark,
             Audit(
-                (*map(hook.url, params["roots"]), *locations_of(params["queries"])),
+                (*map(hook.url, as_opened(params["roots"])), *locations_of(params["queries"])),
                 home,
                 params["checkpoint"] or f"{home}/checkpoint",
                 options_of(connection) if connection else {},

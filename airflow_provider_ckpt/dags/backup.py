@@ -12,6 +12,7 @@ from airflow.sdk import DAG, Param, TaskGroup, get_current_context, task
 from airflow_provider_ckpt.dags import params
 from airflow_provider_ckpt.dags.subject import QueryGroup, dag_of, subject_of
 from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook, airflow_errors
+from airflow_provider_ckpt.hooks.query_file import as_opened
 from airflow_provider_ckpt.operators.backup import CheckpointBackupOperator
 from airflow_provider_ckpt.operators.prune import CheckpointPruneOperator
 from airflow_provider_ckpt.operators.verify import CheckpointVerifyOperator
@@ -158,7 +159,9 @@ def find(params: Any = None) -> list[dict[str, str]]:
         )
     hook = CheckpointHook(params["checkpoint_conn_id"])
     with airflow_errors():
-        found = list(api.find_checkpoints([hook.store(root) for root in params["roots"]], depth=params["depth"]))
+        found = list(
+            api.find_checkpoints([hook.store(root) for root in as_opened(params["roots"])], depth=params["depth"])
+        )
     unreadable = [row for row in found if isinstance(row, api.FleetRow) and row.error]
     ti = get_current_context()["ti"]
     ti.xcom_push("unreadable", [f"{row.location}: {row.error}" for row in unreadable])

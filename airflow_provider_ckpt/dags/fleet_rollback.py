@@ -17,7 +17,7 @@ from airflow_provider_ckpt.dags.approval import approved_at, approved_by
 from airflow_provider_ckpt.dags.steps import APPROVAL_TIMEOUT
 from airflow_provider_ckpt.dags.subject import dag_of, locations_of
 from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook, airflow_errors
-from airflow_provider_ckpt.hooks.query_file import configured_file, read_file, with_flows
+from airflow_provider_ckpt.hooks.query_file import as_opened, configured_file, read_file, with_flows
 from airflow_provider_ckpt.operators.changes.rollback import CheckpointRollbackOperator
 from airflow_provider_ckpt.operators.changes.undo import CheckpointUndoOperator
 
@@ -61,7 +61,7 @@ def find_bookmarked(ti: Any, params: Any) -> list[dict[str, Any]]:
     hook = CheckpointHook(params["checkpoint_conn_id"])
     kept = [item for gate in params["gates"] for item in left_by(ti, gate)]
     if params["bookmarks"]:
-        kept += api.read_bookmarks(hook.store(params["bookmarks"]))
+        kept += api.read_bookmarks(hook.store(as_opened(params["bookmarks"])))
     matched = api.match_queries(kept, located(params["queries"]), hook.store)
     if not matched.queries and not matched.refused:
         raise AirflowFailException("There are no queries: set the params bookmarks, gates or queries.")
@@ -72,7 +72,7 @@ def find_bookmarked(ti: Any, params: Any) -> list[dict[str, Any]]:
 
 def located(queries: Sequence[Any]) -> list[dict[str, Any]]:
     """The queries with their checkpoints. Where Airflow has a query file, what has no slash is a name in it."""
-    said = [dict(query) if isinstance(query, dict) else {"checkpoint": query} for query in queries]
+    said = [dict(query) if isinstance(query, dict) else {"checkpoint": query} for query in as_opened(queries)]
     given = [item.get("checkpoint") for item in said] if configured_file() else []
     names = [text for text in given if isinstance(text, str) and text and "/" not in text]
     known = dict(zip(names, locations_of(names), strict=True))

@@ -13,6 +13,7 @@ from airflow.sdk import DAG, Param, Variable, task
 from airflow_provider_ckpt.dags import params
 from airflow_provider_ckpt.dags.subject import dag_of, locations_of
 from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook, airflow_errors
+from airflow_provider_ckpt.hooks.query_file import as_opened
 
 if TYPE_CHECKING:
     from airflow_provider_ckpt import api
@@ -74,7 +75,7 @@ def find_groups(params: Any = None) -> list[dict[str, Any]]:
 def roots_of(params: Any) -> list[str]:
     """The roots of a run: directories that are searched, and the checkpoints of queries."""
     with airflow_errors():
-        return [*params["roots"], *locations_of(params["queries"])]
+        return [*as_opened(params["roots"]), *locations_of(params["queries"])]
 
 
 def check_group(group: dict[str, Any], params: Any = None) -> list[dict[str, Any]]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.hooks.checkpoint import CheckpointHook, airflow_errors
 from airflow_provider_ckpt.hooks.given import is_left_out, is_nothing
-from airflow_provider_ckpt.hooks.query_file import configured_file, read_file, with_flows
+from airflow_provider_ckpt.hooks.query_file import as_opened, configured_file, read_file, with_flows
 from airflow_provider_ckpt.query.declared import DECLARED, PLACED, cluster_of, clusters_of
 from airflow_provider_ckpt.query.deploy import DeploySpec
 from airflow_provider_ckpt.visible import visible
@@ -141,11 +141,8 @@ class DeclaredTask:
     def open_given(self) -> None:
         """Exchange the locations that are given as the cluster spells them, by the file. Raises as :meth:`declare`."""
         given = {name: value for name in PLACED if not is_nothing(value := getattr(self, name, None))}
-        place = self.query_file or configured_file()
-        if not given or not place or not (paths := read_file(place).paths).mapped:
-            return
         for name, value in given.items():
-            if (found := paths.opened_all(value)) != value:
+            if (found := as_opened(value, self.query_file)) != value:
                 self._before = {**self._before, name: value}
                 setattr(self, name, found)
 

@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from airflow.providers.common.compat.sdk import conf
 
@@ -70,6 +70,15 @@ def with_flows(
         return with_pipelines(file, words, opened or CheckpointHook(file.storage.conn_id, file.storage.options).store)
     except ValueError as error:
         raise CheckpointError(str(error)) from None
+
+
+def as_opened(value: Any, place: str | None = None) -> Any:
+    """An argument or a param with its locations as ckpt opens them (``paths`` of the file); as it is without a file.
+
+    Raises as :func:`read_file`.
+    """
+    known = place or configured_file()
+    return value if not known else read_file(known).paths.opened_all(value)
 
 
 def read_file(place: str | None = None, opened: Callable[[str, str | None], Store] | None = None) -> QueryFile:

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from airflow_provider_ckpt.dags.fleet_rollback import located
+from airflow_provider_ckpt.dags.validation import roots_of
 from airflow_provider_ckpt.notifications.checkpoint import ExplainNotifier
 from airflow_provider_ckpt.plugin.settings import read_settings
 from airflow_provider_ckpt.query.declared import PLACED
@@ -92,6 +94,14 @@ def test_a_notifier_reads_it(lake):
     notifier = ExplainNotifier(checkpoint="dbfs:/lake/orders", sink="file:dbfs:/lake/out")
     alert = notifier.alert({})
     assert f"{lake}/orders" in alert.text and notifier.sink == f"file:{lake}/out"
+
+
+def test_the_dags_of_many_queries_search_there(lake):
+    params = {"roots": ["dbfs:/lake", "/elsewhere"], "queries": ["orders"]}
+    assert roots_of(params) == [str(lake), "/elsewhere", f"{lake}/orders"]
+    said = located(["orders", "/dbfs/lake/other", {"checkpoint": "dbfs:/lake/third", "sink": "file:dbfs:/lake/out"}])
+    assert [query["checkpoint"] for query in said] == [f"{lake}/{name}" for name in ("orders", "other", "third")]
+    assert said[2]["sink"] == f"file:{lake}/out"
 
 
 def test_the_pages_show_it(lake):
