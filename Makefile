@@ -36,7 +36,7 @@ unit: .venv-unit/.ready ## The fast tests, in a minute without Java, Airflow, Sp
 	.venv-unit/bin/slipcover --branch --skip-covered --fail-under 97 --merge .coverage.1 .coverage.2 --out .coverage
 
 unit-1 unit-2: unit-%: # Each half in a process of its own, which imports its own test files alone
-	CKPT_HALF=$* .venv-unit/bin/python -m pytest -q -m unit -o tmp_path_retention_policy=failed -p tests.measuring
+	CKPT_HALF=$* .venv-unit/bin/python -m pytest -q -m unit -p tests.measuring
 
 # What the command needs, and pytest; the package itself is that of the tree.
 .venv-unit/.ready: pyproject.toml constraints.txt packaging/divide.py

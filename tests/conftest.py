@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.goldens import Goldens
+from tests.goldens import ARCHIVES, Goldens, unpack
 from tests.jvm import let_be_short
 from tests.tiers import NEEDS_MORE, NOT_UNIT, SERVICES, SWEEPS, TESTS
 
@@ -31,6 +31,11 @@ os.environ.pop("COLUMNS", None)  # of the terminal that the tests were started f
 
 #: No test is a power cut, and a sync takes as long as ten writes; that there is one, its own test says.
 os.fsync = os.sync = lambda *_: None
+
+#: Files in memory, where the machine has enough of it: half of the system's work of `make unit` is making files on a disk.
+MEMORY = Path("/dev/shm")
+if MEMORY.is_dir() and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > 4 * 2**30:
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 
 EXHAUSTIVE = bool(os.environ.get("CKPT_EXHAUSTIVE"))
 EXAMPLES = 200 if EXHAUSTIVE else 30
@@ -128,23 +133,21 @@ def goldens(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
 
 
 @pytest.fixture
-def golden(goldens: Mapping[str, Path], tmp_path: Path) -> Callable[[str], Path]:
+def golden(tmp_path: Path) -> Callable[[str], Path]:
     """A copy of a golden checkpoint of Spark 4.3 that a test may change."""
 
     def copy(case: str) -> Path:
-        target = tmp_path / case / "checkpoint"
-        shutil.copytree(goldens[f"4.3.0/{case}"] / "checkpoint", target)
-        return target
+        return unpack(ARCHIVES[f"4.3.0/{case}"], tmp_path / case, "checkpoint") / "checkpoint"
 
     return copy
 
 
 @pytest.fixture
-def golden_home(goldens: Mapping[str, Path], tmp_path: Path) -> Callable[[str], Path]:
+def golden_home(tmp_path: Path) -> Callable[[str], Path]:
     """A copy of a golden of Spark 4.3 that a test may change: the directory with checkpoint/ and output/."""
 
     def copy(case: str) -> Path:
-        return Path(shutil.copytree(goldens[f"4.3.0/{case}"], tmp_path / case))
+        return unpack(ARCHIVES[f"4.3.0/{case}"], tmp_path / case)
 
     return copy
 

@@ -31,10 +31,12 @@ def packed(archive: Path) -> tuple[tuple[str, bytes | None, float], ...]:
     return tuple(found)
 
 
-def unpack(archive: Path, target: Path) -> Path:
-    """Unpack a golden; returns the directory that holds checkpoint/ and output/."""
+def unpack(archive: Path, target: Path, part: str = "") -> Path:
+    """Unpack a golden, or its ``checkpoint`` or ``output`` alone; returns the directory that holds them."""
     made = set()
     for name, content, mtime in packed(archive):
+        if part and name.partition("/")[0] != part:
+            continue
         path = target / name
         directory = path if content is None else path.parent
         if directory not in made:

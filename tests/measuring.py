@@ -49,7 +49,7 @@ class Measuring:
     def __init__(self) -> None:
         names = measured()
         files = {str(TESTS.parent / f"{name.replace('.', '/')}.py") for name in names}
-        self.found = Slipcover(branch=True)
+        self.found = Slipcover(branch=True, immediate=True)
         with ImportManager(self.found, SimpleNamespace(matches=files.__contains__)):
             for name in names:
                 importlib.import_module(name)

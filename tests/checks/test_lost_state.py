@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-from pathlib import Path
-
 import pytest
 
 from airflow_provider_ckpt.backup.take import take_backup
@@ -17,6 +14,7 @@ from airflow_provider_ckpt.query.deploy import DeploySpec
 from airflow_provider_ckpt.restart.forecast import forecast
 from airflow_provider_ckpt.restart.judged import not_checked
 from airflow_provider_ckpt.storage.store import Store
+from tests.goldens import ARCHIVES, unpack
 from tests.oracle.mutations import mutate
 
 SHUFFLE = "spark.sql.shuffle.partitions"
@@ -83,9 +81,9 @@ PARTITIONS = {
 
 
 @pytest.mark.parametrize("case", PARTITIONS)
-def test_lost_partitions_are_told_from_those_that_never_were(case, goldens, tmp_path):
+def test_lost_partitions_are_told_from_those_that_never_were(case, tmp_path):
     golden, mutations, expected = PARTITIONS[case]
-    home = Path(shutil.copytree(goldens[golden if "/" in golden else f"4.3.0/{golden}"], tmp_path / "home"))
+    home = unpack(ARCHIVES[golden if "/" in golden else f"4.3.0/{golden}"], tmp_path / "home")
     mutate(home / "checkpoint", mutations)
     store = Store.open(str(home / "checkpoint"))
     view = examine(store, deep=True)

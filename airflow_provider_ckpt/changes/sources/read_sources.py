@@ -34,8 +34,8 @@ class Sources:
 
     @property
     def leftovers(self) -> list[LeftoverFields]:
-        """JSON-ready."""
-        return [{"name": f"{layout.SOURCES}/{name}", "files": files} for name, files in self.left.items()]
+        """JSON-ready, by name: a driver lists them in any order."""
+        return [{"name": f"{layout.SOURCES}/{name}", "files": files} for name, files in sorted(self.left.items())]
 
 
 def read_sources(store: Store) -> Sources:
