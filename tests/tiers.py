@@ -100,10 +100,11 @@ NEEDS_MORE = (
     *("sources/test_declared_tables.py", "blue_green/test_parquet.py", "blue_green/test_require.py"),
     "explain/test_conditions.py",
 )
-#: What goes through every call, file or byte of something, or through whole histories: too long for ``make unit``.
+#: What goes through every call, file or byte of something, all of the project, or whole histories: too long for ``make unit``.
 SWEEPS = (
     *("backup/test_backup_faults.py", "backup/test_damaged_backups.py", "backup/test_faults.py"),
     *("cli/test_completion.py", "cli/test_edges.py", "cli/test_hostile_bounds.py", "cli/test_hostile_text.py"),
+    *("cli/test_option_names.py", "test_house.py", "test_near.py"),
     "codec/test_properties.py",
     *("change/test_damaged_records.py", "change/test_faults.py", "checkpoint/test_unknown_files.py"),
     "checkpoint/test_contents.py",

@@ -19,6 +19,8 @@ from tests.permissions import without_rights
 
 
 class TestLocalStore(StoreSuite):
+    page_objects = 10  # a disk lists all at once
+
     @pytest.fixture
     def store(self, tmp_path: Path) -> Store:
         return Store.open(str(tmp_path / "checkpoint"))
@@ -26,6 +28,7 @@ class TestLocalStore(StoreSuite):
 
 class TestMemoryStore(StoreSuite):
     exclusive = False
+    page_objects = 10  # so does a memory
 
     @pytest.fixture
     def store(self) -> Store:
