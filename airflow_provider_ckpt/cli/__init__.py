@@ -16,7 +16,7 @@ from importlib import import_module
 import click
 
 from airflow_provider_ckpt import __version__
-from airflow_provider_ckpt.cli.render import INTERRUPTED, print_error, print_interrupted, print_usage_error
+from airflow_provider_ckpt.cli.render import INTERRUPTED, print_error, print_interrupted, print_usage_error, typed
 from airflow_provider_ckpt.cli.streams import OutputError, take_over, without_output
 from airflow_provider_ckpt.errors import CheckpointError
 
@@ -103,6 +103,9 @@ class _Commands(click.Group):
             return super().invoke(ctx)
         except OutputError as error:
             return without_output(error, ctx)
+        except CheckpointError as error:  # printed where there is no context anymore
+            error.message, error.hint = typed(error.message), error.hint and typed(error.hint)
+            raise
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The commands in their groups, each with its first sentence, and then the options."""

@@ -9,7 +9,7 @@ from itertools import dropwhile
 
 import click
 
-from airflow_provider_ckpt.cli.render import say
+from airflow_provider_ckpt.cli.render import say, typed
 from airflow_provider_ckpt.explain.explanation import Explained, Explanation, Unknown
 from airflow_provider_ckpt.explain.message_facts import cut, fill
 from airflow_provider_ckpt.explain.page import plain_text
@@ -117,7 +117,7 @@ def _end(item: Explanation) -> None:
         click.echo()
         has_words = any(line.startswith("    ") and _TO_FILL_IN.search(line) for line in item.text.splitlines())
         click.echo("Repair (fill in the words in capitals):" if has_words else "Repair:")
-        for line in _wrapped(item.text):
+        for line in _wrapped(typed(item.text)):
             click.echo(visible(line))
     if item.page is not None:
         click.echo()
@@ -147,14 +147,14 @@ def _print_unknown(unknown: tuple[Unknown, ...], location: str | None, *, after:
 
 def _paragraph(text: str, indent: str = "") -> None:
     for line in textwrap.wrap(
-        visible(text), _WIDTH, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False
+        visible(typed(text)), _WIDTH, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False
     ):
         click.echo(line)
 
 
 def _command(command: str) -> None:
     """A command on one line, whatever its length: it is there to be copied."""
-    click.echo(f"    {visible(command)}")
+    say(f"    {command}")
 
 
 def _is_code(line: str) -> bool:

@@ -11,9 +11,10 @@ from typing import Any, NoReturn
 import click
 
 from airflow_provider_ckpt.checks.baseline import Baseline, parse_baseline
+from airflow_provider_ckpt.checks.findings import Finding
 from airflow_provider_ckpt.cli.files import WrittenFile, named_by, read_text, require_outside
 from airflow_provider_ckpt.cli.options import format_of, open_store, option
-from airflow_provider_ckpt.cli.render import print_error, print_json, print_tables, say, telling
+from airflow_provider_ckpt.cli.render import how_typed, print_error, print_json, print_tables, say, telling
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.report.ci import (
     Judged,
@@ -56,6 +57,7 @@ class Outputs:
 
     def finish(self, judged: Sequence[Judged]) -> NoReturn:
         """Write, print, and end with the worst exit code of the checkpoints: a stdout that breaks costs no file."""
+        judged = [_typed(item) for item in judged]
         self._require_outside([item.location for item in judged])
         if self.baseline is not None:
             judged = [replace(item, known=self.baseline.known(item.location, item.findings)) for item in judged]
@@ -135,6 +137,23 @@ def judge(location: str, storage_options: Iterable[str], evaluate: Callable[[Sto
             return evaluate(store)
     except CheckpointError as error:
         return Judged(place, error=error.at(place))
+
+
+def _typed(item: Judged) -> Judged:
+    """A judgement whose findings name commands as they are typed where there is a query file."""
+    how = how_typed()
+    if how is None:
+        return item
+    how = replace(how, about=how.file.find(item.location))
+
+    def typed(finding: Finding) -> Finding:
+        hint, commands = finding.hint and how.text(finding.hint), tuple(map(how.text, finding.commands))
+        return replace(finding, hint=hint, commands=commands)
+
+    findings, forecast = tuple(map(typed, item.findings)), item.forecast
+    if forecast is not None:
+        forecast = replace(forecast, findings=tuple(map(typed, forecast.findings)))
+    return replace(item, findings=findings, forecast=forecast)
 
 
 def _read(option: str, path: Path, *, missing: bool = False) -> Baseline:

@@ -6,6 +6,7 @@ What the file declares becomes options of the command, unless they are given: an
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,10 +17,13 @@ import click
 
 from airflow_provider_ckpt.cli.absolute_words import ARGUMENTS, absolute_location
 from airflow_provider_ckpt.cli.find_query_file import CKPT_FILE, OPTION, QUERY_FILE, FilePlace, file_of
+from airflow_provider_ckpt.cli.render import TYPED
 from airflow_provider_ckpt.errors import CheckpointError
+from airflow_provider_ckpt.query.command_options import OF_BACKUPS, not_declared, options_of
 from airflow_provider_ckpt.query.declared import BESIDE_PLAN, DECLARED, texts_declared
 from airflow_provider_ckpt.query.deploy import Deploys, DeploySpec
 from airflow_provider_ckpt.query.spark_version import conf_text
+from airflow_provider_ckpt.query.typed_commands import Typed
 
 if TYPE_CHECKING:
     from airflow_provider_ckpt.change.plan.plan import Plan
@@ -68,40 +72,12 @@ class Piped:
     seen: SeenPipeline
 
 
-#: What the file says for an option, by its name in DECLARED.
-_OPTIONS: Mapping[str, str] = {
-    "--source": "sources",
-    "--source-option": "source_options",
-    "--kafka-config": "kafka_config",
-    "--sink": "sink",
-    "--trigger": "trigger",
-    "--spark-version": "spark_version",
-    "--operator": "operators",
-    "--class": "classes",
-    "--backup-root": "backup_root",
-    "--undo-to": "undo_root",
-}
-#: Options that mean this in these commands alone.
-_OF_COMMANDS: Mapping[str, Mapping[str, str]] = {
-    "fleet": {"--source": "asked_sources"},
-    "backup": {"--to": "backup_root"},
-    "check": {"--source": "stored_sources"},
-    **{name: {"--source": "typed_sources"} for name in ("log", "diff", "explain")},
-    **{name: {"--source": "asked_sources"} for name in ("show", "lag")},
-    "reset-offsets": {"--source": "source"},
-}
-#: Options that mean something else in these commands, or need another option beside them.
-_NOT_OF: Mapping[str, tuple[str, ...]] = {"export": ("--source",)}
-#: Options of ckpt sources that it takes for a change alone, and those that ask for one; without them it shows.
-_UNLESS_SHOWING, _CHANGING = tuple(_OPTIONS.keys() - {"--undo-to"}), ("--as", "--drop", "--plan")
 #: Options whose value is the checkpoint location of a query, by command.
 _TO_CHECKPOINTS = {"restore": "--to", "seed": "--from"}
 #: Options whose values are locations, or have one.
 _PLACED = ("--source", "--sink", "--undo-to", "--backup-root", "--to", "--from")
 #: Commands that take a word that is no place: of a new checkpoint, or of an error.
 _NEED_NO_PLACE = ("seed", "explain")
-#: Commands whose location is the root of the backups of a query.
-_OF_BACKUPS = ("backups", "verify", "restore", "prune")
 
 
 def with_query(command: click.Command, words: Sequence[str], context: click.Context) -> list[str]:
@@ -123,6 +99,7 @@ def with_query(command: click.Command, words: Sequence[str], context: click.Cont
     file = place.read(is_needed=is_needed) if place is not None and (is_all or operands) else None
     if file is None:
         return list(words)
+    context.meta[TYPED] = _typed(place, file)
     words = _opened(words, operands, file)
     if is_all:
         words = [*file.queries, *file.pipelines, *words]
@@ -137,8 +114,15 @@ def with_query(command: click.Command, words: Sequence[str], context: click.Cont
         return [*(_storage_options(file, words) if named or is_piped else ()), *found]
     if at_alias := next((words[at] for at in operands if words[at].replace("`", "") in file.aliases), None):
         named[0] = replace(named[0], name=at_alias)  # a printed command keeps the word
+    context.meta[TYPED] = _typed(place, file, named[0])
     declared, context.meta[META] = _declared_words(command, file, named[0], given)
     return [*declared, *_storage_options(file, words), *found]  # in front, because behind -- nothing is an option
+
+
+def _typed(place: FilePlace | None, file: QueryFile, about: Query | None = None) -> Typed:
+    """How commands are typed here: with ``--file`` where the file is found neither from here nor by the variable."""
+    is_found = place is None or not place.is_named or place.place == os.environ.get(CKPT_FILE)
+    return Typed(file, about, None if is_found else absolute_location(file.place))
 
 
 def _opened(words: Sequence[str], operands: Sequence[int], file: QueryFile) -> list[str]:
@@ -184,10 +168,8 @@ def _declared_words(command: click.Command, file: QueryFile, query: Query, given
     """Options that the file adds to the command, none that is given, and the line that declares each."""
     name, origins, declared = command.name or "", dict[str, str](), list[str]()
     known = {opt: param for param in command.params if isinstance(param, click.Option) for opt in param.opts}
-    options = {**_OPTIONS, **_OF_COMMANDS.get(name, {})}
+    options, instead = options_of(name), {*given, *not_declared(name, given)}
     for option, argument in options.items():
-        instead = {*given, *_NOT_OF.get(name, ()), *(("--source",) if "--source-count" in given else ())}
-        instead |= {*_UNLESS_SHOWING} if name == "sources" and not given & {*_CHANGING} else set()
         is_asked = option in known and option not in instead
         if not is_asked or ("--plan" in given and argument not in BESIDE_PLAN):
             continue
@@ -400,7 +382,7 @@ def _operands(command: click.Command, words: Sequence[str]) -> tuple[list[int], 
 
 def _location(command: str, query: Query, file: QueryFile) -> str:
     """What the name of a query means in a command."""
-    if command not in _OF_BACKUPS:
+    if command not in OF_BACKUPS:
         return query.checkpoint
     if query.backups is None:
         raise click.UsageError(f"{file.place}: the query {query.name} has no key backups; give the root of its backups")

@@ -21,19 +21,37 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from airflow_provider_ckpt.documents import ErrorDocument
+    from airflow_provider_ckpt.query.typed_commands import Typed
     from airflow_provider_ckpt.report.table import Table
     from airflow_provider_ckpt.storage.concurrency import OnStep
 
 
+#: Where it is kept, in the ``meta`` of the context of a command, how commands are typed that have a query file.
+TYPED = "airflow_provider_ckpt.typed_commands"
+
+
+def how_typed() -> Typed | None:
+    """How commands are typed where the one that runs has a query file; None where it has none."""
+    context = click.get_current_context(silent=True)
+    return None if context is None else context.meta.get(TYPED)
+
+
+def typed(text: str) -> str:
+    """A text whose commands name a query instead of its location, where the query file declares it."""
+    how = how_typed()
+    return text if how is None else how.text(text)
+
+
 def print_json(document: Mapping[str, Any]) -> None:
     """The one document of ``--json``; one line without a terminal, because a BashOperator keeps the last line alone."""
-    indent = 2 if sys.stdout.isatty() else None
-    click.echo(visible_json(json.dumps(document, indent=indent, ensure_ascii=False)))
+    indent, how = 2 if sys.stdout.isatty() else None, how_typed()
+    shown = document if how is None else how.document(document)
+    click.echo(visible_json(json.dumps(shown, indent=indent, ensure_ascii=False)))
 
 
 def say(text: str, *, colour: str | None = None, err: bool = False, bold: bool | None = None) -> None:
     """A sentence for people, which may hold text of others."""
-    click.secho(visible(text), fg=colour, err=err, bold=bold)
+    click.secho(visible(typed(text)), fg=colour, err=err, bold=bold)
 
 
 def print_error(error: CheckpointError, *, as_json: bool) -> None:
@@ -82,8 +100,8 @@ def print_tables(tables: Sequence[Table], *, err: bool = False) -> None:
     """Tables on stdout, or on stderr."""
     from airflow_provider_ckpt.report.table import to_rich
 
-    console = console_of_tables(err=err)
-    for table in tables:
+    console, how = console_of_tables(err=err), how_typed()
+    for table in tables if how is None else [table.with_texts(how.text) for table in tables]:
         console.print(to_rich(table, console.width), crop=False)
 
 

@@ -255,7 +255,8 @@ class Explanation:
         damaged = () if evidence is None else {finding.code for finding in evidence.findings} & _UNREADABLE
         if damaged:  # a fence copies the newest entry, so what makes that readable comes first
             commands = tuple(_AT_FIRST if command.startswith("ckpt fence ") else command for command in commands)
-        filled = tuple(self.given.in_place(fill(command, self._usable)) for command in commands)
+        fitting = (command for command in commands if self.given.fits(command))
+        filled = tuple(self.given.in_place(fill(command, self._usable)) for command in fitting)
         if evidence is not None and evidence.result == "confirmed":
             said = (command for finding in evidence.findings for command in finding.commands)
             found = tuple(dict.fromkeys(self.given.in_place(command) for command in said))

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from airflow_provider_ckpt.query.sink import FILE_FORMATS
 from airflow_provider_ckpt.query.source import Source
+from airflow_provider_ckpt.sources.kafka.starting_options import FORMS
 
 #: Sources in the commands of the runbook, whose brokers, tables and directories are examples or words in capitals.
 _SOURCE = re.compile(r"--source (?P<name>\w+)=(?P<type>\w+)(?::(?P<place>[^\s`]+))?")
@@ -16,6 +17,8 @@ _SINK = re.compile(
     r"(?P<trims>ckpt (?:rollback|salvage) [^\n`]*?)?--sink (?P<type>\w+)(?P<uri>\[:URI\]|:[^\s`]+)?"
     r"(?P<trim> --trim-sink-log)?"
 )
+#: The command that writes a position in a form, which one type of source has.
+_EXPORT = re.compile(r"ckpt export .*--as (?P<form>\w+)(?:.* --source (?P<name>\w+))?")
 #: What the declaration of a file sink with its directory begins with.
 _OF_FILES = tuple(f"{kind}:" for kind in ("file", *FILE_FORMATS))
 
@@ -43,6 +46,19 @@ class Given:
         """
         text = _SOURCE.sub(lambda found: self._source(found, examples), text)
         return _SINK.sub(lambda found: self._sink(found, examples), text)
+
+    def fits(self, command: str) -> bool:
+        """False for a command that none of the declared sources has the type for: it would be refused."""
+        wanted = [("", found["type"]) for found in _SOURCE.finditer(command)]
+        exported = _EXPORT.match(command)
+        if exported is not None and exported["form"] in FORMS:
+            wanted.append((exported["name"] or "", FORMS[exported["form"]].source_type))
+        return all(self._may_be(name, source_type) for name, source_type in wanted)
+
+    def _may_be(self, name: str, source_type: str) -> bool:
+        """True if the source of a name may have a type; of no name, or of one that is not declared, if any may."""
+        sources = [self.sources[name]] if name in self.sources else list(self.sources.values())
+        return not sources or any(source.type in (None, source_type) for source in sources)
 
     def _source(self, found: re.Match[str], examples: bool) -> str:
         kind = found["type"]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_ckpt.visible import visible
@@ -40,6 +40,16 @@ class Table:
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
     first_at_least: int = _NARROWEST
+
+    def with_texts(self, change: Callable[[str], str]) -> Table:
+        """The same table with each text of its rows as a function makes it."""
+
+        def changed(cell: Any) -> Any:
+            if isinstance(cell, tuple):
+                return tuple(map(changed, cell))
+            return change(cell) if isinstance(cell, str) else cell
+
+        return replace(self, rows=tuple(tuple(map(changed, row)) for row in self.rows))
 
 
 def facts(title: str, rows: Sequence[tuple[str, Any]]) -> Table:

@@ -8,7 +8,8 @@ import click
 import pytest
 
 from airflow_provider_ckpt.cli import cli, run
-from airflow_provider_ckpt.cli.query_names import _OF_COMMANDS, _OPTIONS, with_query
+from airflow_provider_ckpt.cli.query_names import with_query
+from airflow_provider_ckpt.query.command_options import _OF_COMMANDS, _OPTIONS
 
 WORD = ("--execute", "--i-know-it-is-stopped", "--quiet-period", "0")
 

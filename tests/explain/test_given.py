@@ -56,3 +56,29 @@ def test_the_sentence_of_kafka_alone_tells_its_cause():
             assert item.cause is not None and item.cause.heading.startswith(heading)
             assert item.certainty == "proven"
             assert "HOST:PORT" not in " ".join(item.commands)
+
+
+@pytest.mark.parametrize(
+    ("command", "fits"),
+    [
+        ("ckpt export /ck --as startingOffsets --source 0", True),
+        ("ckpt export /ck --as startingOffsets --source 1", False),
+        ("ckpt export /ck --as startingVersion --source 1", True),
+        ("ckpt export /ck --as startingOffsets", True),
+        ("ckpt export /ck --as startingPosition", False),
+        ("ckpt log /ck --source 0=eventhubs", False),
+        ("ckpt gate /ck --source 0=delta:URI", True),
+        ("ckpt check /ck --deep", True),
+    ],
+)
+def test_a_command_that_no_declared_source_has_the_type_for_does_not_fit(command, fits):
+    assert OURS.fits(command) is fits
+    assert Given().fits(command)
+
+
+def test_a_query_of_files_is_not_told_to_export_offsets_of_kafka():
+    asked = ["How to restart a structured streaming query from last written offset"]
+    (of_kafka,) = explain(asked, given=OURS).explanations
+    (of_files,) = explain(asked, given=Given(parse_by_id({"0": "file:/in"}))).explanations
+    assert [command.split()[1] for command in of_kafka.commands] == ["export", "seed"]
+    assert of_files.commands == ()
