@@ -18,6 +18,10 @@ _TEXT = """
 Sink effect: **exact**. Nothing is lost, and nothing comes twice.
 {% else %}
 Sink effect: **{{ plan['accept_sink'] | join(', ') }}**. To approve is to accept that.
+{% for sink in plan['sink_effects'] if sink.get('option') %}
+
+First consider the remedy for {{ sink['sink'] }}: reject this, and run it again with `{{ sink['option'] }}`.
+{% endfor %}
 {% endif %}
 
 ABOUT
@@ -26,7 +30,7 @@ ABOUT
 * {{ note }}
 {% endfor %}
 {% for sink in plan['sink_effects'] %}
-* Sink {{ sink['sink'] }}: **{{ sink['effect'] }}**. {{ sink['remedy'] or '' }}
+* Sink {{ sink['sink'] }}: **{{ sink['effect'] }}**SAID. {{ sink['remedy'] or '' }}
 {% endfor %}
 {% for warning in plan['warnings'] %}
 * {{ warning }}
@@ -34,11 +38,14 @@ ABOUT
 
 **Approve only when the query is stopped.**
 """
+_COST = "{% if sink.get('cost') %} ({{ sink['cost'] }}){% endif %}"
 
 
 def text_of(plan_task: str, about: str, subject: Subject) -> str:
     """What a person is shown of the plan of a task, with a paragraph of the change; ``plan`` is the plan there."""
-    return _TEXT.replace("PLAN", plan_task).replace("ABOUT", about.replace("QUERY", subject.name))
+    return (
+        _TEXT.replace("SAID", _COST).replace("PLAN", plan_task).replace("ABOUT", about.replace("QUERY", subject.name))
+    )
 
 
 def preview_of(kind: str, goal: Iterable[str]) -> str:

@@ -33,6 +33,10 @@ class ChangeDocument(Document):
         str | None,
         "command that applies the plan, without secrets; null when nothing is left to do, or after `--execute`",
     ]
+    remedy_command: Annotated[
+        str | None,
+        "command that plans the same with the option that is the remedy of an effect on a sink; null where none is",
+    ]
     receipt: Annotated[
         ReceiptFields | None, "what was done; number of objects that were deleted; null without `--execute`"
     ]

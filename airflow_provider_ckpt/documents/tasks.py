@@ -172,7 +172,9 @@ class SinkResultFields(TypedDict):
 
     sink: Annotated[str, "type and location of the sink"]
     effect: Annotated[str, "`exact`, `duplicated`, `skipped`, `unknown` or `stops`"]
+    cost: Annotated[str | None, "what somebody accepts with the effect; null for `exact`"]
     remedy: Annotated[str, "what makes the effect exact; may be empty"]
+    option: Annotated[str | None, "argument of the change that is the remedy, such as `trim_sink_log`; null for none"]
 
 
 class ChangeResultDocument(TaskDocument):

@@ -27,8 +27,9 @@ if TYPE_CHECKING:
     from airflow_provider_ckpt.change.plan.kinds import Kind
     from airflow_provider_ckpt.change.plan.plan import Plan
     from airflow_provider_ckpt.change.record.receipt import Receipt
-    from airflow_provider_ckpt.documents.tasks import ChangeResultDocument
+    from airflow_provider_ckpt.documents.tasks import ChangeResultDocument, SinkResultFields
     from airflow_provider_ckpt.query.deploy import DeploySpec
+    from airflow_provider_ckpt.sinks.effects import SinkEffect
     from airflow_provider_ckpt.storage.store import Store
 
 #: XCom key of the whole plan that a task with ``plan_only`` has made.
@@ -123,10 +124,21 @@ def result_of(plan: Plan, receipt: Receipt | None) -> ChangeResultDocument:
         "accept_sink": list(plan.to_accept),
         "notes": [visible(note) for note in plan.notes],
         "warnings": [visible(warning) for warning in plan.warnings],
-        "sink_effects": [
-            {"sink": visible(item.sink), "effect": item.effect, "remedy": visible(item.remedy)} for item in plan.effects
-        ],
+        "sink_effects": [_effect_told(item) for item in plan.effects],
         "receipt": receipt.to_dict() if receipt else None,
+    }
+
+
+def _effect_told(item: SinkEffect) -> SinkResultFields:
+    """An effect for a person who approves: what it costs, and the argument that is its remedy."""
+    from airflow_provider_ckpt.sinks.effects import COSTS
+
+    return {
+        "sink": visible(item.sink),
+        "effect": item.effect,
+        "cost": COSTS.get(item.effect),
+        "remedy": visible(item.remedy),
+        "option": item.option[0].removeprefix("--").replace("-", "_") if item.option else None,
     }
 
 

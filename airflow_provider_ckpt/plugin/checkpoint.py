@@ -18,6 +18,7 @@ from airflow_provider_ckpt.plugin.render import render
 from airflow_provider_ckpt.plugin.settings import Settings, read_settings
 from airflow_provider_ckpt.plugin.stores import open_below, open_records, open_root
 from airflow_provider_ckpt.query.source import known_types
+from airflow_provider_ckpt.sinks.effects import COSTS
 
 router = APIRouter(dependencies=[Depends(require_pages)])
 
@@ -98,6 +99,7 @@ def show_preview(
         file=settings.queries.place if settings.queries is not None else "",
         kind=kind,
         fields=FIELDS[kind],
+        costs=COSTS,
         typed=typed,
         problem=problem,
         preview=preview,

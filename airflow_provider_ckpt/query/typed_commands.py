@@ -29,7 +29,7 @@ _ENDS = ".,;:"
 #: Words in capitals for a sink or a source that nobody has declared.
 _ANY = re.compile(r"(?:[\w.-]+=)?(?:TYPE(?:\[:(?:URI|PLACE)\])?|\w+:(?:URI|PLACE|HOST:PORT(?:/TOPIC)?))")
 #: Keys of a document that hold a plan or a line that was made of what was typed: these stay to the letter.
-_TO_THE_LETTER = frozenset({"plan", "apply_command"})
+_TO_THE_LETTER = frozenset({"plan", "apply_command", "remedy_command"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,9 @@ PLAN = {
     "plan_id": "p1",
     "accept_sink": ["duplicated"],
     "notes": ["A note."],
-    "sink_effects": [{"sink": "kafka", "effect": "duplicated", "remedy": None}],
+    "sink_effects": [
+        {"sink": "kafka", "effect": "duplicated", "cost": "rows come twice", "remedy": None, "option": None}
+    ],
     "warnings": ["A warning."],
 }
 
@@ -40,11 +42,23 @@ def test_a_person_reads_the_effect_the_notes_and_the_warnings():
         "**duplicated**. To approve is",
         "It is p1.",
         "* A note.",
-        "* Sink kafka: **duplicated**. ",
+        "* Sink kafka: **duplicated** (rows come twice). ",
         "* A warn",
     ):
         assert part in text
     assert "Sink effect: **exact**" in shown({**PLAN, "accept_sink": []})
+
+
+def test_the_remedy_that_an_argument_is_comes_before_what_is_accepted():
+    effect = {
+        "sink": "file:/out",
+        "effect": "skipped",
+        "cost": "rows are lost",
+        "remedy": "Trim.",
+        "option": "trim_sink_log",
+    }
+    text = " ".join(shown({**PLAN, "accept_sink": ["skipped"], "sink_effects": [effect]}).split())
+    assert "First consider the remedy for file:/out: reject this, and run it again with `trim_sink_log`." in text
 
 
 def test_the_link_has_the_params_that_are_given():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 
 import pyarrow as pa
@@ -90,6 +91,27 @@ def test_a_query_with_state_would_stop_and_that_is_not_accepted_as_skipped(dedup
     assert "is that the query stops: " in refused["message"] and "--accept-sink stops" in refused["hint"]
     assert sorted(checkpoint.rglob("*")) == before
     assert effect(checkpoint, capsys, *options, "--trim-sink-log")["effect"] == "exact"
+
+
+def test_the_remedy_of_a_file_sink_is_the_first_command_and_its_cost_stands_at_the_other(deduplicating, capsys):
+    checkpoint, output = deduplicating
+    words = ["rollback", str(checkpoint), "--to-batch", "2", "--sink", f"file:{output}", "--accept-sink", "skipped"]
+    assert run(words) == 0
+    *_, remedy, cost, accepting = capsys.readouterr().out.rstrip().splitlines()
+    assert remedy == f"ckpt rollback {checkpoint} --to-batch 2 --sink file:{output} --trim-sink-log"
+    assert cost == (
+        "Or, to apply this plan and accept that the query stops (rows are lost, and the query then stops for good):"
+    )
+    assert accepting.endswith("--accept-sink skipped --execute --i-know-it-is-stopped --accept-sink stops")
+    assert run([*shlex.split(remedy)[1:], "--json"]) == 0
+    planned = json.loads(capsys.readouterr().out)
+    assert (planned["sink_effect"], planned["remedy_command"]) == ("exact", None)
+
+
+def test_the_remedy_of_a_sink_that_is_not_declared_is_to_declare_it(checkpoint, capsys):
+    assert run(["rollback", str(checkpoint), "--to-batch", "2", "--json"]) == 0
+    planned = json.loads(capsys.readouterr().out)
+    assert planned["remedy_command"] == f"ckpt rollback {checkpoint} --to-batch 2 --sink TYPE[:URI]"
 
 
 def test_the_gate_says_it_before_the_query_stops(deduplicating, capsys):

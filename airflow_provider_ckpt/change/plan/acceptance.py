@@ -8,7 +8,7 @@ from datetime import datetime
 from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.errors import PlanError
 from airflow_provider_ckpt.query.sink import NOT_DECLARED
-from airflow_provider_ckpt.sinks.effects import EFFECTS, Effect, SinkEffect
+from airflow_provider_ckpt.sinks.effects import COSTS, EFFECTS, Effect, SinkEffect
 from airflow_provider_ckpt.times import parse_time_ms, time_text
 from airflow_provider_ckpt.untrusted.fields import LONGEST_NAME, shown
 
@@ -80,7 +80,7 @@ def refusal(
         f"the effect of {what} on {sink} is {word}{reason}.",
         location=location,
         batch_id=batch_id,
-        hint=f"{hint} To accept the effect, add {option}.",
+        hint=f"{hint} To accept the effect ({COSTS[worst]}), add {option}.",
     )
 
 

@@ -12,13 +12,13 @@ from airflow_provider_ckpt.change.plan.actions import Taking
 from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.change.record.journal import Record
 from airflow_provider_ckpt.change.record.receipt import Receipt
-from airflow_provider_ckpt.cli.changes.plan_files import next_command, seen_command, undo_command
+from airflow_provider_ckpt.cli.changes.plan_files import next_command, remedied_command, seen_command, undo_command
 from airflow_provider_ckpt.cli.render import print_json, print_tables, say
 from airflow_provider_ckpt.cli.streams import has_done
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.report.table import counted
 from airflow_provider_ckpt.report.tables import plan_tables
-from airflow_provider_ckpt.sinks.effects import Effect
+from airflow_provider_ckpt.sinks.effects import COSTS, Effect
 from airflow_provider_ckpt.times import time_text
 
 if TYPE_CHECKING:
@@ -59,6 +59,7 @@ def report_change(
             "accept_sink": list(plan.to_accept),
             "plan": plan.shown(),
             "apply_command": None if receipt or done or not plan.actions else next_command(plan, plan_out),
+            "remedy_command": None if receipt or done or not plan.actions else remedied_command(plan),
             "receipt": receipt.to_dict() if receipt else None,
         }
         print_json({**document, **(more or {})})
@@ -76,10 +77,20 @@ def report_change(
             is_so = f"{plan.location} is at batch {plan.batch_id} already"
         say(f"The plan has no steps: {is_so}.", colour="green")
     else:
-        accepting = f" and accept {_accepted(plan.to_accept)}" if plan.to_accept else ""
-        written = f"The plan is in {plan_out}. " if plan_out else ""
+        _say_next(plan, plan_out)
+
+
+def _say_next(plan: Plan, plan_out: str | None) -> None:
+    """The next command: the one with the remedy first, where an option is the remedy of an effect on a sink."""
+    accepting = f" and accept {_accepted(plan.to_accept)}" if plan.to_accept else ""
+    written = f"The plan is in {plan_out}. " if plan_out else ""
+    if remedied := remedied_command(plan):
+        say(f"{written}Nothing was changed. To plan it with the remedy:", colour="yellow")
+        click.echo(remedied)
+        say(f"Or, to apply this plan{accepting}:", colour="yellow")
+    else:
         say(f"{written}Nothing was changed. To apply the plan{accepting}:", colour="yellow")
-        click.echo(next_command(plan, plan_out))
+    click.echo(next_command(plan, plan_out))
 
 
 def show_plan(plan: Plan, *, as_json: bool) -> bool:
@@ -90,10 +101,10 @@ def show_plan(plan: Plan, *, as_json: bool) -> bool:
 
 
 def _accepted(effects: Sequence[Effect]) -> str:
-    """What somebody accepts with some effects, as ``that the sink effect is duplicated and that the query stops``."""
-    rows = " and ".join(effect for effect in effects if effect != "stops")
-    said = (f"that the sink effect is {rows}" if rows else "", "that the query stops" if "stops" in effects else "")
-    return " and ".join(filter(None, said))
+    """What somebody accepts with some effects, as ``that the sink effect is duplicated (rows come twice)``."""
+    rows = " and ".join(f"{effect} ({COSTS[effect]})" for effect in effects if effect != "stops")
+    stops = f"that the query stops ({COSTS['stops']})" if "stops" in effects else ""
+    return " and ".join(filter(None, (f"that the sink effect is {rows}" if rows else "", stops)))
 
 
 def already_done(done: Record) -> str:

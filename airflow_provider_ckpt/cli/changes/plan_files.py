@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +92,37 @@ def next_command(plan: Plan, plan_out: str | None) -> str:
     accepted = {word for at, word in enumerate(words) if words[at - 1] == "--accept-sink"}
     words += [word for effect in plan.to_accept if effect not in accepted for word in ("--accept-sink", effect)]
     return _shown("ckpt", *words)
+
+
+#: Options which the command that plans the remedy does without, and whether they have a value.
+_NOT_REMEDIED = {"--accept-sink": True, "--plan-out": True, "--i-know-it-is-stopped": False}
+
+
+def remedied_command(plan: Plan) -> str | None:
+    """The command line that plans the same change with the option that is the remedy of an effect on a sink.
+
+    None where none is, where it is given already, and for a plan of a file, whose change only the file knows.
+    """
+    context, words = click.get_current_context(), said_words()
+    known = {name for param in context.command.params for name in param.opts}
+    given = {word.partition("=")[0] for word in words}
+    added = dict.fromkeys(effect.option for effect in plan.effects if effect.effect in plan.to_accept)
+    more = [word for option in added if option and option[0] in known - given for word in option]
+    if not more or "--plan" in given:
+        return None
+    return " ".join((_shown("ckpt", *_without(words, _NOT_REMEDIED)), *more))
+
+
+def _without(words: Sequence[str], options: Mapping[str, bool]) -> list[str]:
+    """Words of a command line without some options, whose values say whether they have one."""
+    left, rest = list[str](), iter(words)
+    for word in rest:
+        name, equals, _ = word.partition("=")
+        if name not in options:
+            left.append(word)
+        elif options[name] and not equals:
+            next(rest, None)
+    return left
 
 
 def undo_command(plan: Plan) -> str:

@@ -43,16 +43,25 @@ def test_the_last_line_of_a_plan_carries_it_out_and_that_of_a_change_takes_it_ba
     ("effects", "said"),
     [
         (("exact",), "To apply the plan:"),
-        (("duplicated", "unknown"), "To apply the plan and accept that the sink effect is duplicated and unknown:"),
-        (("stops",), "To apply the plan and accept that the query stops:"),
+        (
+            ("duplicated", "unknown"),
+            "To apply the plan and accept that the sink effect is duplicated (rows come twice) and unknown (nobody knows "
+            "whether rows are lost or come twice):",
+        ),
+        (
+            ("stops",),
+            "To apply the plan and accept that the query stops (rows are lost, and the query then stops for good):",
+        ),
         (
             ("skipped", "stops"),
-            "To apply the plan and accept that the sink effect is skipped and that the query stops:",
+            "To apply the plan and accept that the sink effect is skipped (rows are lost) and that the query stops (rows are "
+            "lost, and the query then stops for good):",
         ),
     ],
 )
 def test_what_the_command_accepts_is_a_sentence(capsys, monkeypatch, effects, said):
     monkeypatch.setattr(change_output, "next_command", lambda *_: "ckpt rollback")
+    monkeypatch.setattr(change_output, "remedied_command", lambda _: None)
     change_output.report_change(
         replace(ROLLBACK, effects=tuple(SinkEffect("s", each, "") for each in effects)), None, as_json=False
     )
