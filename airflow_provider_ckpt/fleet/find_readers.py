@@ -72,8 +72,10 @@ def with_readers(
 ) -> Plan:
     """A plan that drops batches with a warning of who has read what it drops, or that nobody knows.
 
+    A plan that moves a source gets one of who reads the sink, which then gets rows again or never.
+
     Args:
-        plan: The plan; one that drops no batch, or was begun already, stays as it is.
+        plan: The plan; one that does neither, or was begun already, stays as it is.
         stores: The checkpoint that goes back, and a root of backups, whose checkpoints are read as well.
         sink: The sink of the query; None when it was not declared.
         open_store: Opens the sink, roots and checkpoints.
@@ -82,6 +84,8 @@ def with_readers(
     checkpoint = stores.checkpoint
     sink = sink if sink is not None and sink.kind else None
     keeps_nothing = sink is not None and sink.kind in _KEEPING_NOTHING
+    if plan.kind == "reset" and not keeps_nothing:
+        return replace(plan, warnings=(*plan.warnings, *_told_of_moved(plan, checkpoint, sink, open_store, roots)))
     if plan.kind not in ("rollback", "undo", "salvage") or not plan.actions or keeps_nothing:
         return plan
     try:
@@ -96,6 +100,53 @@ def with_readers(
         find_readers(dropped, checkpoint, open_store, roots, stores.backups) if dropped.known else ([], Searched())
     )
     return replace(plan, warnings=(*plan.warnings, *_told(dropped, found, searched)))
+
+
+#: What a reader of a sink gets of each effect on it.
+_GETS = {
+    "duplicated": "it gets rows a second time",
+    "skipped": "it never gets the rows that are left out",
+    "unknown": "it may get rows a second time, or never",
+}
+
+
+def _told_of_moved(
+    plan: Plan, checkpoint: Store, sink: Sink | None, open_store: Callable[[str], Store], roots: Sequence[str]
+) -> Iterator[str]:
+    """Warnings of who reads the sink of a query whose source is moved."""
+    gets = [_GETS[effect] for effect in plan.to_accept if effect in _GETS]
+    if not gets or sink is None:
+        return
+    name, found, searched = sink.at(None).name, list[Reader](), Searched()
+    try:
+        store = open_sink(sink, open_store)
+        if store is not None and sink.kind in ("file", "delta", "iceberg"):
+            output = _all_output(observe(checkpoint), sink, store)
+            name, (found, searched) = output.sink, find_readers(output, checkpoint, open_store, roots)
+    except CheckpointError as error:
+        yield f"Who reads {name} is not known: {error}"
+        return
+    for reader in found[:MOST_NAMED]:
+        yield f"{reader.location} reads {name}, which this query writes: {', and '.join(gets)}, as the sink does."
+    if len(found) > MOST_NAMED:
+        yield f"{len(found) - MOST_NAMED} more checkpoints read {name}."
+    failed = f" Not searched whole: {'; '.join(list(searched.problems)[:MOST_NAMED])}." if searched.problems else ""
+    if not found:
+        where = f": no checkpoint {', '.join(searched.places)} does" if searched.places else ""
+        yield f"Who reads {name} is not known{where}. If a query reads it, {', and '.join(gets)}.{failed}"
+    elif failed:
+        yield f"Other queries may read {name} as well.{failed}"
+
+
+def _all_output(view: CheckpointView, sink: Sink, store: Store) -> DroppedOutput:
+    """All that a query has written to a sink. Raises CheckpointError."""
+    output = DroppedOutput(0, view.latest_planned or 0, sink.at(store).name)
+    if sink.kind == "file":
+        return replace(output, files=_files_after(store, -1))
+    if sink.kind == "delta":
+        return replace(output, table_id=str(open_table(store, without_files=True).metadata().id))
+    commits = read_marker(sink, store, view.query_id, -1).commits
+    return replace(output, snapshots=frozenset(int(commit.version) for commit in commits))
 
 
 def find_readers(

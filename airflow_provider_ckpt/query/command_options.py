@@ -1,4 +1,4 @@
-"""The options of commands that a query file stands for: whoever names a query does not give them."""
+"""The options of commands that a query file gives: whoever names a query does not type them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def options_of(command: str) -> Mapping[str, str]:
 
 
 def not_declared(command: str, given: Collection[str]) -> set[str]:
-    """The options that the file does not stand for in a command, because of what is given or of what it is.
+    """The options that the file does not give in a command, because of what is given or of what it is.
 
     Args:
         command: Name of the command.

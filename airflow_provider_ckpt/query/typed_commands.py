@@ -93,7 +93,7 @@ class Typed:
         return self.file.paths.place(declared) == self.file.paths.place(location)
 
     def _kept(self, command: str, words: str, query: Query) -> str:
-        """The words of a command without the options that the file stands for, and with its root of backups."""
+        """The words of a command without the options that the file gives, and with its root of backups."""
         given: dict[str, list[str]] = {}
         for option in _OPTION.finditer(words):
             given.setdefault(option["name"], []).append(option["value"] or "")
@@ -101,14 +101,14 @@ class Typed:
         dropped = {
             name
             for name, values in given.items()
-            if name in means and name not in instead and self._stands_for(means[name], values, query)
+            if name in means and name not in instead and self._is_said(means[name], values, query)
         }
         kept = _OPTION.sub(lambda option: "" if option["name"] in dropped else option[0], words)
         if query.backups is not None:
             kept = kept.replace(" --to-backup ROOT/ID", f" --to-backup {shlex.quote(f'{query.backups}/ID')}")
         return kept
 
-    def _stands_for(self, argument: str, values: list[str], query: Query) -> bool:
+    def _is_said(self, argument: str, values: list[str], query: Query) -> bool:
         """True if the file says the same as these values of an option, or says what they leave open."""
         said = {self.file.paths.opened_in(text) for text in texts_declared(argument, query)}
         plain = (" ".join(shlex.split(value)) for value in values)

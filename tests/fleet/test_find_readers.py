@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,9 +17,11 @@ from airflow_provider_ckpt.codec.offsets.delta import DeltaOffset
 from airflow_provider_ckpt.codec.offsets.iceberg import IcebergOffset
 from airflow_provider_ckpt.fleet import find_readers as module
 from airflow_provider_ckpt.fleet.dropped_output import DroppedOutput
-from airflow_provider_ckpt.fleet.find_readers import find_readers
+from airflow_provider_ckpt.fleet.find_readers import find_readers, with_readers
 from airflow_provider_ckpt.query.sink import parse_sink
+from airflow_provider_ckpt.sinks.effects import SinkEffect
 from airflow_provider_ckpt.storage.store import Store
+from tests.change.plans import RESET
 from tests.kafka_checkpoint import commit_batch
 
 
@@ -178,6 +181,28 @@ def test_an_undo_names_who_has_read_what_was_written_since(lake, capsys, tmp_pat
     run(["undo", str(lake / "ck/orders"), "--json"])
     warnings = json.loads(capsys.readouterr().out)["plan"]["warnings"]
     assert [text for text in warnings if f"{lake}/ck/totals has read what batches 4 to 5 wrote" in text], warnings
+
+
+@pytest.mark.parametrize(
+    ("effects", "gets"),
+    [
+        (("duplicated",), "it gets rows a second time"),
+        (("skipped",), "it never gets the rows that are left out"),
+        (("duplicated", "skipped"), "it gets rows a second time, and it never gets the rows that are left out"),
+    ],
+)
+def test_a_reset_names_who_reads_the_sink_of_the_query(lake, effects, gets):
+    plan = replace(RESET, effects=tuple(SinkEffect("s", effect, "") for effect in effects))
+    stores = Stores(Store.open(f"{lake}/ck/orders"))
+    told = with_readers(plan, stores, parse_sink(f"file:{lake}/orders"), Store.open).warnings
+    assert told[-1] == (
+        f"{lake}/ck/totals reads file:{lake}/orders, which this query writes: {gets}, as the sink does."
+    )
+    (lake / "ck/totals").rename(lake / "totals")
+    (told,) = with_readers(plan, stores, parse_sink(f"file:{lake}/orders"), Store.open).warnings[len(plan.warnings) :]
+    assert told.startswith(f"Who reads file:{lake}/orders is not known: no checkpoint beside {lake}/ck/orders")
+    assert with_readers(plan, stores, parse_sink("kafka"), Store.open).warnings[-1].startswith("Who reads kafka is not")
+    assert with_readers(replace(plan, effects=()), stores, parse_sink("noop"), Store.open).warnings == plan.warnings
 
 
 @pytest.mark.parametrize(
