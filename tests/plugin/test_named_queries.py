@@ -160,3 +160,13 @@ def test_without_roots_the_pages_are_of_the_queries_of_the_file(file, configure)
     CheckpointIndexOperator(task_id="t", index=str(file.parent / "index")).execute({"ti": Task()})
     rows = re.findall(r'href="/ckpt/checkpoint\?([^"]*)"', page("").text)
     assert [parse_qs(unescape(row))["at"] for row in rows] == [[f"{file.parent}/own/orders"]]
+
+
+def test_what_is_asked_as_the_cluster_spells_it_is_opened_as_the_file_says(file):
+    """A location in an address, and a field of a preview."""
+    lake = file.parent
+    file.write_text(file.read_text().replace("queries:", f"paths: {{'dbfs:/lake': '{lake}'}}\nqueries:", 1))
+    assert page("checkpoint", at="dbfs:/lake/own/orders").status_code == 200
+    assert page("checkpoint", at="dbfs:/lake/own/orders-secret").status_code == 404
+    shown = page("preview", "op", at="/dbfs/lake/own/orders", to_batch="3", sink="file:dbfs:/lake/own/orders/out").text
+    assert f"{lake}/own/orders/out" in text_of(shown), "what cannot be read there is said of the place that was opened"
