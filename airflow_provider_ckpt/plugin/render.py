@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from contextvars import ContextVar
 from functools import cache
 from typing import Any
 
@@ -12,22 +13,33 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from airflow_provider_ckpt.hooks.links import MOUNT
+from airflow_provider_ckpt.query.typed_commands import Typed
 from airflow_provider_ckpt.times import duration_text, time_text
 from airflow_provider_ckpt.visible import visible
 
+#: How commands on the page that is made are typed; None where there is no query file.
+_TYPED: ContextVar[Typed | None] = ContextVar("typed", default=None)
 
-def render(request: Request, template: str, *, status: int = 200, **values: Any) -> HTMLResponse:
+
+def render(
+    request: Request, template: str, *, status: int = 200, how_typed: Typed | None = None, **values: Any
+) -> HTMLResponse:
     """A page.
 
     Args:
         request: The request that is answered; it tells where the app is mounted.
         template: Its file in ``templates/``, which extends ``base.html``.
         status: HTTP status.
+        how_typed: How its commands are typed; None where there is no query file.
         values: Values for the template.
     """
     base = request.scope.get("root_path", "").rstrip("/")
     page = _environment().get_template(template)
-    text = page.render(base=base, airflow=base.removesuffix(MOUNT), path=request.url.path, **values)
+    said = _TYPED.set(how_typed)
+    try:
+        text = page.render(base=base, airflow=base.removesuffix(MOUNT), path=request.url.path, **values)
+    finally:
+        _TYPED.reset(said)
     return HTMLResponse(text, status)
 
 
@@ -55,7 +67,10 @@ def _shown(value: Any) -> Any:
     """A value as it is put into a page; None is nothing."""
     if value is None:
         return ""
-    return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+    if not isinstance(value, str) or isinstance(value, Markup):
+        return value
+    typed = _TYPED.get()
+    return visible(value if typed is None else typed.text(value))
 
 
 def _exact(text: str) -> Markup:

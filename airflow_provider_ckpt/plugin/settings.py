@@ -13,6 +13,7 @@ from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.hooks.query_file import SECTION, configured_file, read_file, with_connection
 from airflow_provider_ckpt.plugin.stores import connected, open_connected
 from airflow_provider_ckpt.query.query_file import Query, QueryFile
+from airflow_provider_ckpt.query.typed_commands import Typed
 from airflow_provider_ckpt.storage.roots import NO_ROOTS, OutsideRootsError, Root, Roots, parse_roots
 
 
@@ -51,6 +52,10 @@ class Settings:
     def query_at(self, location: str) -> Query | None:
         """The query of the file with this checkpoint; None when there is none."""
         return None if self.queries is None else self.queries.find(location)
+
+    def typed(self, about: Query | None) -> Typed | None:
+        """How the commands of a page about a query are typed; None where there is no file."""
+        return None if self.queries is None else Typed(self.queries, about, self.queries.place)
 
     def location_of(self, name: str) -> str:
         """The checkpoint of a query of the file.

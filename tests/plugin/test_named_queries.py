@@ -56,6 +56,15 @@ def test_a_name_and_its_location_are_one_page(file, at):
     assert "Source 0 : kafka" in text.replace(": kafka", " : kafka").replace("  ", " ")
 
 
+def test_the_commands_of_a_page_are_what_somebody_types_with_the_file(file):
+    (file.parent / "own/orders/commits/5").write_text("")
+    text = text_of(page("checkpoint", query="orders").text)
+    assert f"ckpt salvage orders --file {file}" in text
+    assert "ckpt salvage /" not in text and "TYPE[:URI]" not in text
+    previewed = text_of(page("preview", query="orders", kind="rollback", to_batch="2").text)
+    assert f"ckpt undo orders --file {file}" in previewed
+
+
 def test_nothing_else_is_opened(file):
     for outside in ("own", "own/orders-secret", "ckpt.yaml", "backups"):
         assert page("checkpoint", at=str(file.parent / outside)).status_code == 404
