@@ -20,6 +20,8 @@ from airflow_provider_ckpt.fleet.judge import judge_checkpoints
 
 FLEET_SIZES = (100, 2_000)
 FLEET_BATCHES = 10
+#: Checkpoints of which a query file is drafted.
+DRAFTED = 1_000
 
 FLEET = """
 import sys
@@ -33,6 +35,7 @@ print(next(line.split()[1] for line in Path("/proc/self/status").read_text().spl
 def measure(directory: Path) -> Iterator[Row]:
     """Every row of this subject."""
     yield from fleet(directory)
+    yield draft(directory)
     yield fleet_requests()
 
 
@@ -57,6 +60,28 @@ def fleet(directory: Path) -> list[Row]:
         ("ckpt fleet, checkpoints a second", f"{many / seconds:.0f}", "-", "-", "-"),
         (memory, *mib, "<= 1.2x"),
     ]
+
+
+def draft(directory: Path) -> Row:
+    """The whole process of ``ckpt init`` over many checkpoints, against ``ckpt fleet`` over the same."""
+    template = write_checkpoint(directory / "drafted", FLEET_BATCHES)
+    root = directory / f"drafts-{DRAFTED}"
+    for number in range(DRAFTED):
+        shutil.copytree(template, root / f"team-{number % 20}" / f"query-{number}", copy_function=os.link)
+    seconds, text = _timed("init", str(root), "--out", "-")
+    checked, _ = _timed("fleet", str(root), "--json")
+    assert text.count("    checkpoint: ") == DRAFTED
+    name = f"ckpt init, {DRAFTED:,} checkpoints on a local disk / ckpt fleet"
+    return name, f"{seconds:.1f} s", f"{checked:.1f} s", f"{seconds / checked:.2f}x", "<= 2x"
+
+
+def _timed(*words: str) -> tuple[float, str]:
+    """The seconds that a command takes, and its output."""
+    started = time.perf_counter()
+    said = run(
+        [sys.executable, "-c", "import sys; from airflow_provider_ckpt.cli import run; run(sys.argv[1:])", *words]
+    )
+    return time.perf_counter() - started, said
 
 
 def fleet_requests() -> Row:
