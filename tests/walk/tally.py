@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
+from airflow_provider_ckpt.change.plan.kinds import KINDS, command_of
 from tests.walk.model import SHAPES
 from tests.walk.ways import BESIDE, BY_PLAN, KILLED, PLAIN, TWICE, WAYS_OF
 
@@ -12,7 +13,7 @@ ENDS = ("done", "refused", "started", "undone")
 #: So many walks have to show every change in every way, every shape, state store, source and sink.
 ENOUGH_WALKS = 60
 #: What a walk can take back with ``ckpt undo``.
-UNDOABLE = ("rollback", "before-deploy", "sources", "reset-offsets", "fence", "salvage", "repair", "repartition")
+UNDOABLE = ("before-deploy", *(command_of(kind) for kind, rules in KINDS.items() if rules.can_be_undone))
 
 
 @dataclass(slots=True)
