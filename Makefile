@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help postgres docs compose compose-needs compose-says browser-says demo unit unit-1 unit-2 one near test lint fmt exhaustive interleavings tears fences walk browser deploys oracle goldens pipelines sinks source-changes thirty symptoms matrix failures sparks ends bench java wheels zipapp light provider clean docs-run
+.PHONY: help postgres docs compose compose-needs compose-says browser-says demo unit unit-1 unit-2 one near test lint fmt exhaustive interleavings tears fences walk browser dags deploys oracle goldens pipelines sinks source-changes thirty symptoms matrix failures sparks ends bench java wheels zipapp light provider clean docs-run
 
 help: ## This list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -91,6 +91,9 @@ walk: $(READY) java .kafka/.ready .kafka-connector/.ready ## Random walks of cha
 browser: browser-says $(READY) postgres ## The Airflow pages in a real browser, on a real Airflow with PostgreSQL (10 minutes)
 	@sh tests/install.sh chromium
 	CKPT_BROWSER=1 $(BIN)/python -m pytest -q tests/browser
+
+dags: $(READY) java postgres .kafka/.ready .kafka-connector/.ready ## Each DAG of dags/ by the names of queries of one ckpt.yaml, in a real Airflow on PostgreSQL, good and bad; a table (20 minutes)
+	CKPT_EXHAUSTIVE=1 $(BIN)/python -m pytest -v --timeout 1800 tests/airflow/by_name
 
 deploys: $(READY) java postgres ## Good and bad blue-green deploys in a real Airflow, beside live queries of real Spark (40 minutes)
 	$(BIN)/python -W ignore -m tests.deploys.run $(CASES)

@@ -29,7 +29,8 @@ sys.path.append(str(Path(__file__).resolve().parent.parent / "demo"))
 import trial
 
 HOME = Path(os.environ.get("CKPT_DEMO_HOME", Path(tempfile.gettempdir()) / "ckpt-demo"))
-QUERY = {"checkpoint": str(HOME / "checkpoint")}
+#: A query file says where its checkpoint, its backups and its sink are; the first task writes it.
+QUERY = {"query": "trial", "query_file": str(HOME / "ckpt.yaml")}
 GOOD_BATCHES, BAD_BATCHES = 6, 3
 #: Each file holds one minute, so the watermark is ten seconds short of the end of the last one.
 WATERMARK = trial.FIRST_MINUTE + timedelta(minutes=GOOD_BATCHES - 2)
@@ -53,6 +54,7 @@ with DAG(
     @task(retries=0)  # a second try would start a second query
     def start_query() -> int:
         """Start the query in its own process; it runs until it is stopped."""
+        trial.declare(HOME, QUERY["query"])
         trial.write_minutes(HOME, range(GOOD_BATCHES))
         return trial.start(HOME)
 
@@ -65,13 +67,12 @@ with DAG(
     closed = CheckpointGateOperator(
         task_id="gate_with_more_partitions",
         confs={"spark.sql.shuffle.partitions": "8"},
-        sources=1,
         on_block="branch",
         branch_pass="gate_was_open",
         branch_block="gate_was_closed",
         **QUERY,
     )
-    gate = CheckpointGateOperator(task_id="gate", confs={"spark.sql.shuffle.partitions": "2"}, sources=1, **QUERY)
+    gate = CheckpointGateOperator(task_id="gate", confs={"spark.sql.shuffle.partitions": "2"}, **QUERY)
 
     @task
     def gate_was_closed() -> str:
@@ -83,7 +84,7 @@ with DAG(
         """The gate should not have let that deploy pass."""
         raise AirflowFailException("the gate let a deploy pass that Spark would ignore a conf of")
 
-    backup = CheckpointBackupOperator(task_id="backup", backup_root=str(HOME / "backups"), **QUERY)
+    backup = CheckpointBackupOperator(task_id="backup", **QUERY)
 
     @task
     def bad_deploy() -> int:
@@ -95,7 +96,6 @@ with DAG(
     plan = CheckpointRollbackOperator(
         task_id="rollback_plan",
         to_batch="{{ ti.xcom_pull(task_ids='backup')['batch_id'] }}",
-        sink=f"file:{HOME / 'output'}",
         trim_sink_log=True,
         plan_only=True,
         **QUERY,

@@ -17,6 +17,20 @@ FIRST_MINUTE = datetime(2026, 1, 1, tzinfo=UTC)
 JOB = Path(__file__).resolve().parent / "streaming_job.py"
 
 
+def declare(home: Path, name: str) -> None:
+    """Write the query file of a home."""
+    query = {
+        "checkpoint": str(home / "checkpoint"),
+        "sources": ["file"],
+        "sink": f"file:{home / 'output'}",
+        "backups": str(home / "backups"),
+        "undo": str(home / "undo"),
+    }
+    home.mkdir(parents=True, exist_ok=True)
+    file = {"format_version": 1, "queries": {name: query}}
+    (home / "ckpt.yaml").write_text(json.dumps(file, indent=2))  # JSON is YAML
+
+
 def write(path: Path, events: Iterable[Mapping[str, Any]]) -> None:
     """Write a file of events at once: the query makes a batch of it."""
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,9 +1,7 @@
-"""The task groups of docs/how-to/deploy-in-airflow.md and their DAGs in a real Airflow on PostgreSQL."""
+"""The task groups of docs/how-to/deploy-in-airflow.md and their DAGs, of queries of the file and of locations."""
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,8 +9,8 @@ import pytest
 from airflow_provider_ckpt.change.record.journal import history
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.storage.store import Store
-from tests.airflow.conftest import HERE
-from tests.airflow.dag_runs import ASKING, Run, airflow_on_postgres
+from tests.airflow.by_name.table import Table
+from tests.airflow.dag_runs import ASKING, Run
 from tests.airflow_stack import AirflowStack
 
 pytestmark = [pytest.mark.airflow, pytest.mark.exhaustive]
@@ -21,8 +19,8 @@ pytestmark = [pytest.mark.airflow, pytest.mark.exhaustive]
 class Deploys:
     """An Airflow whose DAGs deploy queries below a place."""
 
-    def __init__(self, stack: AirflowStack, place: Path) -> None:
-        self.stack, self.place = stack, place
+    def __init__(self, stack: AirflowStack, place: Path, table: Table) -> None:
+        self.stack, self.place, self.table = stack, place, table
 
     def run(self, dag_id: str) -> Run:
         return Run(self.stack, dag_id)
@@ -37,24 +35,21 @@ class Deploys:
 
 
 @pytest.fixture(scope="module")
-def deploys(goldens, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deploys]:
-    place, home = (tmp_path_factory.mktemp(name) for name in ("lake", "home"))
-    for name in ("good", "bad.1", "asked", "back"):
-        shutil.copytree(goldens["4.3.0/rate-micro-batch"] / "checkpoint", place / name)
-    shutil.copytree(goldens["4.3.0/agg-hdfs"] / "checkpoint", place / "closed")
-    with airflow_on_postgres(home, HERE / "deploy_dags", {"DEPLOYS_HOME": str(place)}) as stack:
-        yield Deploys(stack, place)
+def deploys(stack, place, table) -> Deploys:
+    return Deploys(stack, place, table)
 
 
 WAY_BACK = ("went_wrong", "stop_again", "rollback_plan", "ask", "approve", "rollback", "start_previous")
 
 
 def test_a_good_deploy_stops_starts_and_is_proven(deploys):
-    assert deploys.run("deploy_good").states() == {
+    run = deploys.run("deploy_good")
+    assert run.states() == {
         **dict.fromkeys(("gate", "backup", "stop", "start", "wait", "continuity", "deployed"), "success"),
         **dict.fromkeys(("blocked", *WAY_BACK), "skipped"),
     }
     assert (deploys.done("good"), deploys.newest("good")) == (["stop", "start"], 5)
+    deploys.table.add(run, "batch 5 after batch 4, each step once", "deploy_dag(query good)")
 
 
 def test_a_bad_one_is_stopped_again_and_goes_back_when_a_person_approves(deploys):
@@ -70,14 +65,18 @@ def test_a_bad_one_is_stopped_again_and_goes_back_when_a_person_approves(deploys
         "blocked": "skipped",
     }
     assert deploys.done("bad.1") == ["stop", "start", "stop", "start"]
-    (change,) = history(Store.open(str(deploys.place / "bad.1")))
+    checkpoint, undo = (Store.open(str(deploys.place / name)) for name in ("bad.1", "undo/bad.1"))
+    (change,) = history(checkpoint, undo)
     assert (change.plan.batch_id, change.approved_by, deploys.newest("bad.1")) == (4, "admin", 5)
+    deploys.table.add(run, "rolled back to batch 4, batch 5 of the version before", "deploy_dag(query bad.1)")
 
 
 def test_a_closed_gate_stops_nothing(deploys):
-    states = deploys.run("deploy_closed").states()
+    run = deploys.run("deploy_closed")
+    states = run.states()
     assert (states.pop("gate"), states.pop("blocked")) == ("success", "failed") and {*states.values()} == {"skipped"}
     assert deploys.done("closed") == []
+    deploys.table.add(run, "no step was taken", "deploy_dag(query closed)")
 
 
 def test_a_person_who_is_asked_for_the_steps_may_refuse_the_first(deploys):

@@ -9,6 +9,7 @@ from airflow.providers.standard.operators.empty import EmptyOperator
 from airflow.sdk import DAG, task
 
 from airflow_provider_ckpt.dags import deploy_dag, deploy_query, roll_back_query
+from airflow_provider_ckpt.hooks.query_file import queries
 
 HOME = Path(os.environ["DEPLOYS_HOME"])
 
@@ -40,13 +41,14 @@ def start_bad(checkpoint: str) -> None:
     raise ValueError("a bad version")
 
 
-steps = {"stop": stop, "start": start, "start_previous": start, "backup_root": str(HOME / "backups"), "sink": "noop"}
-for name in ("good", "bad.1", "closed"):
-    more = {"good": {}, "bad.1": {"start": start_bad}, "closed": {"confs": {"spark.sql.shuffle.partitions": "8"}}}
-    deploy_dag(str(HOME / name), **{**steps, **more[name]})
+steps = {"stop": stop, "start": start, "start_previous": start}
+more = {"good": {}, "bad.1": {"start": start_bad}, "closed": {"confs": {"spark.sql.shuffle.partitions": "8"}}}
+for query in queries():
+    if query.name in more:
+        deploy_dag(query, **{**steps, **more[query.name]})
 
 with DAG("asked", default_args={"retries": 0}):  # renders texts
-    deploy_query(str(HOME / "asked"), backup_root=str(HOME / "backups"), group_id="deploy") >> EmptyOperator(
+    deploy_query(str(HOME / "asked"), backup_root=str(HOME / "kept"), group_id="deploy") >> EmptyOperator(
         task_id="then"
     )
 
