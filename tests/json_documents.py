@@ -7,6 +7,7 @@ import re
 import types
 from collections.abc import Iterator, Mapping
 from dataclasses import is_dataclass
+from enum import StrEnum
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -23,6 +24,7 @@ from airflow_provider_ckpt.documents import (
     lineage,
     positions,
     queries,
+    runs,
     tasks,
     waits,
 )
@@ -32,7 +34,7 @@ from tests.package import PACKAGE
 
 PAGE = Path(__file__).parents[1] / "docs/json.md"
 LINEAGE_SCHEMA = Path(__file__).parents[1] / "docs/lineage/CkptTaskRunFacet.json"
-ROOMS = (documents, positions, findings, queries, waits, backups, changes, tasks, lineage, files, graphs)
+ROOMS = (documents, positions, findings, queries, waits, backups, changes, tasks, lineage, files, graphs, runs)
 #: What prints or returns each document; files and XComs say it in their own first line.
 PRINTED_BY: Mapping[type, str] = {
     documents.ErrorDocument: "any command",
@@ -65,6 +67,8 @@ PRINTED_BY: Mapping[type, str] = {
     changes.HistoryDocument: "ckpt history",
     changes.RecordDocument: "ckpt history --plan",
     changes.ForgetDocument: "ckpt history --forget",
+    runs.StatusDocument: "ckpt status",
+    runs.RunDocument: "ckpt stop, ckpt start, ckpt deploy and ckpt hold",
 }
 #: Documents of which a type has the last keys alone: those before are of a dataclass.
 BEGINS_WITH: Mapping[type, Any] = {
@@ -156,9 +160,15 @@ def _item(arguments: tuple[Any, ...]) -> Any:
     return arguments[0] if arguments[-1] is Ellipsis else arguments[-1]
 
 
+def _is_choice(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, StrEnum)
+
+
 def _is_of(value: Any, kind: Any) -> bool:
     if get_origin(kind) is Literal:
         return value in get_args(kind)
+    if _is_choice(kind):
+        return value in {*kind}
     return kind is Any or type(value) is kind or (kind is float and type(value) is int)
 
 
@@ -231,6 +241,8 @@ def _type_text(kind: Any) -> str:
         return f"object of ({values})" if " or " in values else f"object of {values}"
     if origin is Literal:
         return ", ".join(f"`{value}`" for value in arguments)
+    if _is_choice(kind):
+        return ", ".join(f"`{value}`" for value in kind)
     names = {str: "text", int: "integer", float: "number", bool: "true or false", type(None): "null", Any: "any value"}
     return names[kind]
 

@@ -19,6 +19,7 @@ from airflow_provider_ckpt.documents import (
     graphs,
     positions,
     queries,
+    runs,
     waits,
 )
 from airflow_provider_ckpt.fleet.changes import Known, parse_known
@@ -59,6 +60,8 @@ PRINTED = [
     ("rollback {}/orders --to-batch 3 --plan-out {}/plan.json", changes.ChangeDocument),
     ("rollback {}/orders --to-batch 3 --execute --i-know-it-is-stopped --accept-sink unknown --quiet-period 0", changes.ChangeDocument),
     ("queries --file {}/ckpt.yaml", queries.QueriesDocument),
+    ("status live --file {}/runs.yaml", runs.StatusDocument),
+    ("stop live --file {}/runs.yaml", runs.RunDocument),
     ("history {}/orders", changes.HistoryDocument),
     ("history {}/orders --plan {plan}", changes.RecordDocument),
     ("undo {}/orders --execute --i-know-it-is-stopped --accept-sink unknown --quiet-period 0", changes.ChangeDocument),
@@ -96,6 +99,11 @@ def printed(tmp_path_factory) -> tuple[Path, dict[str, str]]:
     (place / "ckpt.yaml").write_text(
         "format_version: 1\ndefaults: {alert: {age: 5m, behind: 1m}}\nqueries:\n"
         "  orders: {checkpoint: orders, sources: [file:in], backups: backups}\n  nowhere: {checkpoint: nowhere}\n"
+    )
+    answer = '{"runs": [{"id": "app-1", "presence": "live"}], "complete": true}'
+    (place / "runs.yaml").write_text(
+        f"format_version: 1\nqueries:\n  live:\n    checkpoint: orders\n    engine: command\n"
+        f"    application: {{status: [echo, '{answer}'], end: [echo], start: [echo]}}\n"
     )
     found, plan_id = {}, ""
     for line, _ in PRINTED:

@@ -51,6 +51,7 @@ class _Run:
 
     by: str
     asked: str
+    word: Word
     query_is_stopped: bool
     quiet_s: float | None
     on_step: OnStep
@@ -85,7 +86,7 @@ def apply(
             person. Where the same ``by`` has made it meanwhile by another plan, nothing is done: the receipt is of that
             one.
         query_is_stopped: The user's statement that no query writes to the checkpoint, which files cannot show; or a
-            callable that returns whether it is so.
+            callable that returns whether it is so, which is asked again right before the first step.
         quiet_s: Seconds to check for writes of a query, also after that statement; None to derive it from the interval
             between commits.
         break_lock: Remove the lock of another run, which the user knows has ended.
@@ -109,6 +110,7 @@ def apply(
     run = _Run(
         by=by,
         asked=asked,
+        word=query_is_stopped,
         query_is_stopped=ask_word(query_is_stopped, plan.location),
         quiet_s=quiet_s,
         on_step=on_step,
@@ -159,7 +161,7 @@ def _carry_out(executor: InPlace, run: _Run, lock: Held) -> Receipt:
             accepted=accepted,
             asked=run.asked,
         )
-        _prepare(executor, todo, guard, resuming=resuming)
+        _prepare(executor, todo, guard, run.word, resuming=resuming)
         if not resuming:  # and so was judged by this run: the sink fits
             remember(stores.checkpoint, facts.query_id, [(plan.declared_sink, stores.sink)], run.approved_by or run.by)
         _take_steps(executor, todo, guard, run.on_step)
@@ -230,14 +232,20 @@ def _require_own_plan(executor: InPlace) -> None:
         )
 
 
-def _prepare(executor: InPlace, todo: Sequence[Action], guard: Guard, *, resuming: bool) -> None:
-    """Save and lay ready, and observe again; when a query was there, the change counts as one that never began.
+def _prepare(executor: InPlace, todo: Sequence[Action], guard: Guard, word: Word, *, resuming: bool) -> None:
+    """Save and lay ready, and observe and ask again; when a query was there, the change counts as one that never began.
 
     Where another operator has taken over, the record is theirs, and is left alone.
     """
     try:
         executor.prepare(todo, guard.tick, resuming=resuming)
         guard.require_untouched()
+        if callable(word) and executor.plan.fence is None and not ask_word(word, executor.plan.location):
+            raise CheckpointBusyError(
+                "the query was stopped when the change began, and is not any more.",
+                location=executor.plan.location,
+                hint="No step was done. Stop it, and run the same command again.",
+            )
         guard.before(todo[0], 0, len(todo))
     except CheckpointBusyError as error:
         if not resuming:

@@ -42,6 +42,7 @@ MODULES = {
     "sources": "changes.sources",
     "repair": "changes.repair",
     "history": "changes.history",
+    **dict.fromkeys(("status", "stop", "hold", "start", "deploy"), "runs"),
     "export": "positions.export",
     "publish-offsets": "positions.publish",
     "seed": "changes.seed",
@@ -55,6 +56,7 @@ GROUPS = {
         *("show", "log", "lag", "check", "gate", "explain", "fleet", "queries", "init"),
         *("diff", "export", "publish-offsets"),
     ),
+    "Running": ("status", "stop", "start", "deploy", "hold"),
     "Waiting": ("wait",),
     "Backups": ("backup", "backups", "verify", "restore", "prune"),
     "Changes": (

@@ -145,8 +145,8 @@ class _Stop:
                 f"the engine {self.unit.declared.name} knows no run of {self.unit.name}, which does not prove that "
                 "none is there: it may run under another name, or have been started by other means.",
                 location=self.unit.location,
-                hint="Nothing was done. Start it by ckpt start, which marks its runs; what you know to be stopped is "
-                "started with --i-know-it-is-stopped.",
+                hint="Nothing was done. A run that ckpt starts is marked, and found again; what you know "
+                f"to be stopped is started by `ckpt start {self.unit.name} --execute --i-know-it-is-stopped`.",
             )
 
     def _require_fences(self, seen: Seen) -> None:

@@ -9,6 +9,7 @@ from shlex import quote
 import click
 
 from airflow_provider_ckpt.change.apply import apply
+from airflow_provider_ckpt.change.ask_word import Word
 from airflow_provider_ckpt.change.make_plan import Planner
 from airflow_provider_ckpt.change.option import FieldError, fields_of
 from airflow_provider_ckpt.change.places import Stores, require_own_place
@@ -29,7 +30,7 @@ from airflow_provider_ckpt.cli.options import (
     stopping,
     user_and_host,
 )
-from airflow_provider_ckpt.cli.query_names import origins_of, require_declared, with_declarations
+from airflow_provider_ckpt.cli.query_names import META, Named, origins_of, require_declared, with_declarations
 from airflow_provider_ckpt.cli.render import progress_bar, say
 from airflow_provider_ckpt.fleet.find_readers import plan_with_readers
 from airflow_provider_ckpt.storage.store import Store
@@ -147,6 +148,18 @@ class Change:
             plan = replace(plan, warnings=(*plan.warnings, idle_query_warning(plan.location)))
         return plan
 
+    def _engine_word(self) -> Word:
+        """The receipt of a stop, where the query file says where the query runs; False where it does not."""
+        named: Named | None = click.get_current_context().meta.get(META)
+        if named is None or named.query.engine is None:
+            return False
+        from airflow_provider_ckpt.engines.open_engine import open_engine  # what no other query needs
+        from airflow_provider_ckpt.running.find_unit import find_unit
+        from airflow_provider_ckpt.running.require_stopped import stopped_word
+
+        unit = find_unit(named.file, named.query.name, self.opener)
+        return stopped_word(unit, open_engine(unit.declared, unit.name))
+
     def carry_out_new(self, plan: Plan, stores: Stores, more: Mapping[str, object] | None = None) -> None:
         """The same with a plan that was made now, which gets what the query file declares unless it is done already."""
         done = find_applied(plan, stores)
@@ -158,7 +171,8 @@ class Change:
         ``more`` are further keys of the document.
         """
         how, receipt, done = self.how, None, find_applied(plan, stores)
-        is_stopped, is_shown = how.query_is_stopped, False
+        is_stopped: Word = how.query_is_stopped
+        is_shown = False
         if origins := origins_of(click.get_current_context()):
             more = {**(more or {}), "declared": origins}
             tell_user(f"Declared: {', '.join(f'{option} by {origin}' for option, origin in origins.items())}.")
@@ -167,6 +181,8 @@ class Change:
         if how.execute and done is not None:
             receipt = receipt_of(done)
         elif how.execute:
+            if not is_stopped and plan.fence is None:
+                is_stopped = self._engine_word()
             if not is_stopped and plan.actions and plan.needs_stopped_query and plan.fence is None and can_ask():
                 require_worth_asking(plan, stores, how.accept_sink)
                 is_shown = show_plan(plan, as_json=how.as_json)

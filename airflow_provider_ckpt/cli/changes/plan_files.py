@@ -14,7 +14,7 @@ from airflow_provider_ckpt.change.plan.kinds import Kind, command_of
 from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.cli.absolute_words import absolute_location, absolute_words
 from airflow_provider_ckpt.cli.files import read_bytes, require_outside
-from airflow_provider_ckpt.cli.query_names import name_of, named_words
+from airflow_provider_ckpt.cli.query_names import META, Named, name_of, named_words
 from airflow_provider_ckpt.errors import CheckpointNotFoundError, PlanError, StoreError
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.untrusted.secrets import scrub, secrets_of, without_secret
@@ -87,7 +87,9 @@ def next_command(plan: Plan, plan_out: str | None) -> str:
     elif plan.undoes and not any(word.partition("=")[0] in ("--undoes", "--plan") for word in words):
         words += ["--undoes", plan.undoes]  # by the time that it is typed, another change may be the newest one
     words.append("--execute")
-    if plan.needs_stopped_query and not {"--i-know-it-is-stopped", "--fence"} & {*words}:
+    named: Named | None = click.get_current_context().meta.get(META)
+    asks_engine = named is not None and named.query.engine is not None
+    if plan.needs_stopped_query and not asks_engine and not {"--i-know-it-is-stopped", "--fence"} & {*words}:
         words.append("--i-know-it-is-stopped")
     accepted = {word for at, word in enumerate(words) if words[at - 1] == "--accept-sink"}
     words += [word for effect in plan.to_accept if effect not in accepted for word in ("--accept-sink", effect)]
