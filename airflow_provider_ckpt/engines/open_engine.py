@@ -18,6 +18,8 @@ Connect = Callable[[str], Connection]
 CLASSES: Mapping[str, tuple[str, str]] = {
     "command": ("command", "CommandEngine"),
     "local": ("local", "LocalEngine"),
+    "standalone": ("standalone", "StandaloneEngine"),
+    "yarn": ("yarn", "YarnEngine"),
 }
 
 

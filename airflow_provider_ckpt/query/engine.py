@@ -33,7 +33,7 @@ ENGINES: Mapping[str, Mapping[str, str]] = {
         "timeout": DURATION,
     },
     "local": {**_SUBMITTED, "spark_submit": TEXT},
-    "yarn": _SUBMITTED,
+    "yarn": {**_SUBMITTED, "spark_submit": TEXT},
     "standalone": _SUBMITTED,
     "emr-serverless": _SUBMITTED,
     "kubeflow": _MANIFEST,
