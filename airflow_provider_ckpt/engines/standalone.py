@@ -17,6 +17,7 @@ from airflow_provider_ckpt.engines.rest import Rest
 from airflow_provider_ckpt.engines.run import Presence, Restarts, Run, Seen, generation_of
 from airflow_provider_ckpt.errors import EngineError, EngineUnknownError
 from airflow_provider_ckpt.query.engine import DeclaredEngine
+from airflow_provider_ckpt.query.spark_submit import confs_of_words, options_of_words
 
 #: What the states of a driver mean. RELAUNCHING is a driver whose Worker is lost: another one, with an id of its own,
 #: takes its place, and it may still run itself. UNKNOWN is Spark's own word.
@@ -79,7 +80,7 @@ class StandaloneEngine:
         self._ask("POST", "kill", run.id, action="KillSubmissionResponse")
 
     def start(self, application: Application, token: str) -> Run:
-        """Submit a driver. Not idempotent: whoever calls it again has looked before that nothing was begun."""
+        """Submit a driver. Not idempotent: it is called again only for what has surely begun no driver."""
         body = submission(self._name, application, token)
         said = self._ask("POST", "create", body=body, action="CreateSubmissionResponse")
         run_id = said.get("submissionId")
@@ -132,7 +133,7 @@ def submission(name: str, application: Application, token: str) -> dict[str, Any
     def refused(what: str) -> EngineError:
         return EngineError(f"{what}.", hint="Nothing was started. See application in the query file.")
 
-    said, properties = application.said, dict[str, str]()
+    said = application.said
     if application.engine != "standalone":
         raise EngineError(
             f"the application is one of the engine {application.engine}, and {name} runs on standalone now.",
@@ -145,20 +146,18 @@ def submission(name: str, application: Application, token: str) -> dict[str, Any
         )
     if "class" not in said:
         raise refused(f"the application of {name} has no class, which the main class of a jar needs")
-    words = iter(said.get("submit", ()))
-    for word in words:
-        option, equals, value = word.partition("=") if word.startswith("--") else (word, "", "")
+    submit = said.get("submit", ())
+    try:
+        options, properties = options_of_words(submit), confs_of_words(submit)
+    except ValueError as error:
+        raise refused(f"submit of {name} cannot be said to the REST server of a Master: {error}") from None
+    for option, value in options:
         if option == "--supervise":
             properties["spark.driver.supervise"] = "true"
-            continue
-        value = value if equals else next(words, "")
-        if option in ("--conf", "-c") and "=" in value:
-            key, _, value = value.partition("=")
-            properties[key.strip()] = value
         elif option in CONF_OF and value:
             properties[CONF_OF[option]] = value
         elif option not in ("--master", "--deploy-mode"):
-            raise refused(f"submit of {name} has {word!r:.60}, which cannot be said to the REST server of a Master")
+            raise refused(f"submit of {name} has {option}, which cannot be said to the REST server of a Master")
     return {
         "action": "CreateSubmissionRequest",
         "appArgs": list(said.get("args", ())),

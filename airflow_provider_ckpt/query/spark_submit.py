@@ -45,6 +45,15 @@ def confs_of_words(words: Iterable[str]) -> dict[str, str]:
     return _confs(_parsed(words)[0])
 
 
+def options_of_words(words: Iterable[str]) -> list[tuple[str, str]]:
+    """The options among the arguments of ``spark-submit`` that set no conf, with their values; a flag has none.
+
+    Raises:
+        ValueError: ``spark-submit`` has no such option; the end of a sentence.
+    """
+    return [(option, value) for option, value in _parsed(words)[0] if option not in _CONF]
+
+
 def confs_of_script(script: str | Sequence[str]) -> list[dict[str, str]]:
     """The confs of each ``spark-submit`` in a script of the shell, or in the words of one command.
 

@@ -112,8 +112,9 @@ def test_a_start_without_a_driver_is_not_known(engine, service, answer):
     [
         ({"file": "orders.py"}, "runs no Python and no R in cluster mode"),
         ({"file": "a.jar"}, "the application of orders has no class"),
-        ({**JAR, "submit": ("--py-files", "x")}, "submit of orders has '--py-files'"),
-        ({**JAR, "submit": ("--driver-memory",)}, "submit of orders has '--driver-memory'"),
+        ({**JAR, "submit": ("--py-files", "x")}, "submit of orders has --py-files"),
+        ({**JAR, "submit": ("--driver-memory",)}, "submit of orders has --driver-memory"),
+        ({**JAR, "submit": ("--properties-file", "x")}, "--properties-file is a file that only the cluster has"),
     ],
 )
 def test_what_no_driver_can_be_begun_with_is_told(said, problem):
