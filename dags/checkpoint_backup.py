@@ -7,7 +7,7 @@
   One that fails is tried again, and stops none of the others.
 * ``prune`` runs when all backups are taken or have failed: a backup that fails must not fill the disk. Of each query
   the last three are kept, one of each of seven days, four weeks and twelve months, and those with the tag ``keep``;
-  the argument ``keep`` of ``backup_dag`` says otherwise.
+  the key ``keep`` of the query file says otherwise, and the argument ``keep`` of ``backup_dag`` wins over both.
 * ``rehearse`` reads each backup back that this run has taken, restores it to a scratch place and lets a real Spark open
   it there. It needs PySpark and Java; without them, set the param ``rehearsal_weekday`` to none.
 

@@ -124,11 +124,22 @@ class _Commands(click.Group):
         """The command that is called, and its arguments."""
         name, command, arguments = super().resolve_command(ctx, args)
         if command is not None and not ctx.resilient_parsing:  # a shell that completes has nothing whole yet
-            from airflow_provider_ckpt.cli.query_names import with_query  # loads rooms that no other answer needs
+            from airflow_provider_ckpt.cli.in_turn import InTurn, in_turn  # loads rooms that no other answer needs
 
-            arguments = with_query(command, arguments, ctx)
-            _refuse_repeated_and_empty(command, click.Context(command, ctx, name, resilient_parsing=True), arguments)
+            turns = in_turn(command, arguments)
+            if len(turns) > 1:
+                return name, InTurn(command, turns, _prepared), []
+            arguments = _prepared(command, next(iter(turns.values()), arguments), ctx)
         return name, command, arguments
+
+
+def _prepared(command: click.Command, words: Sequence[str], context: click.Context) -> list[str]:
+    """The words of a command with what the query file declares. Raises click.UsageError."""
+    from airflow_provider_ckpt.cli.query_names import with_query  # loads rooms that no other answer needs
+
+    found = with_query(command, words, context)
+    _refuse_repeated_and_empty(command, click.Context(command, context, resilient_parsing=True), found)
+    return found
 
 
 def _first_sentence(command: click.Command) -> str:

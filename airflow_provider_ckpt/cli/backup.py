@@ -39,6 +39,7 @@ from airflow_provider_ckpt.cli.options import (
 )
 from airflow_provider_ckpt.cli.query_names import require_declared, with_declarations
 from airflow_provider_ckpt.cli.render import print_error, print_json, print_tables, progress_bar, say
+from airflow_provider_ckpt.cli.sectioned import Names
 from airflow_provider_ckpt.cli.streams import has_done
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.documents import FORMAT_VERSION
@@ -63,6 +64,7 @@ if TYPE_CHECKING:
 @command(
     "ckpt backup s3://lake/checkpoints/orders --to s3://lake/backups/orders",
     "ckpt backup s3://lake/checkpoints/orders --to s3://lake/backups/orders --tag before-4.3",
+    names=Names(several="in turn", of_one=("--to",)),
 )
 @click.argument("location", shell_complete=directories)
 @option(
@@ -103,7 +105,8 @@ def backup(
 ) -> None:
     """Back up all files that a restart of the query needs. Safe while the query runs.
 
-    The restart is after the newest committed batch.
+    The restart is after the newest committed batch. Several names of the query file are backed up in turn, and without
+    any all its queries.
     """
     checkpoint = open_store(location, storage_options)
     if dry_run:
@@ -150,14 +153,19 @@ def _dry_document(plan: BackupPlan) -> BackupPlanDocument:
     }
 
 
-@command("ckpt backups s3://lake/backups/orders", "ckpt backups s3://lake/backups/orders --json")
+@command(
+    "ckpt backups s3://lake/backups/orders",
+    "ckpt backups s3://lake/backups/orders --json",
+    names=Names(several="in turn", is_backups=True),
+)
 @click.argument("root", shell_complete=directories)
 @allowing_no_backup
 @shared
 def backups(root: str, allow_empty: bool, storage_options: tuple[str, ...], as_json: bool) -> None:
     """List the backups under a root, oldest first.
 
-    Backups whose manifest cannot be read are named on stderr. Exit code 3 when there is no backup.
+    Backups whose manifest cannot be read are named on stderr. Exit code 3 when there is no backup. Several names of the
+    query file are listed in turn, and without any all its queries.
     """
     store = open_store(root, storage_options)
     listing = survey_backups(store)
@@ -176,7 +184,11 @@ def backups(root: str, allow_empty: bool, storage_options: tuple[str, ...], as_j
         print_tables([backups_table(root, listing)])
 
 
-@command("ckpt verify s3://lake/backups/orders latest", "ckpt verify s3://lake/backups/orders latest --rehearse")
+@command(
+    "ckpt verify s3://lake/backups/orders latest",
+    "ckpt verify s3://lake/backups/orders latest --rehearse",
+    names=Names(several="in turn", is_backups=True, of_one=("--query-id", "--scratch")),
+)
 @click.argument("root", shell_complete=directories)
 @click.argument("backup_id", default=LATEST)
 @option(
@@ -206,8 +218,8 @@ def verify(
     """Read a backup and verify that Spark can restart from it.
 
     It compares sizes and hashes, and runs every rule. BACKUP_ID is the id or its first characters; by default the
-    latest backup is verified. Exit code 1 when a rule finds an error, and 3 when an object of the backup is missing
-    or differs from what was backed up.
+    latest backup is verified, of several names of the query file that of each, and without any of all its queries. Exit
+    code 1 when a rule finds an error, and 3 when an object of the backup is missing or differs from what was backed up.
     """
     store = open_store(root, storage_options)
     found = find_backup(store, backup_id, query_id)
@@ -244,6 +256,7 @@ def verify(
 @command(
     "ckpt restore s3://lake/backups/orders latest --to s3://lake/checkpoints/orders-2 --sink kafka",
     "ckpt restore s3://lake/backups/orders latest --to s3://lake/checkpoints/orders-2 --plan-out restore.json",
+    names=Names(is_backups=True, checkpoint_option="--to"),
 )
 @click.argument("root", shell_complete=directories)
 @click.argument("backup_id", required=False)

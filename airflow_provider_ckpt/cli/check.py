@@ -15,6 +15,7 @@ from airflow_provider_ckpt.checks.inspect import examine
 from airflow_provider_ckpt.cli.findings_output import Outputs, judge, judging
 from airflow_provider_ckpt.cli.options import command, deeply, directories, opening, shared, with_sources
 from airflow_provider_ckpt.cli.query_names import query_at
+from airflow_provider_ckpt.cli.sectioned import Names
 from airflow_provider_ckpt.query.source import Source
 from airflow_provider_ckpt.report.ci import Judged
 from airflow_provider_ckpt.restart.judged import not_checked
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     "ckpt check s3://lake/checkpoints/orders --deep",
     "ckpt check /data/checkpoints/totals --source 0=file:/lake/orders",
     "ckpt check /data/checkpoints/a /data/checkpoints/b --format junit --output checks.xml",
+    names=Names(several="at once", pipeline="flows"),
 )
 @click.argument("locations", shell_complete=directories, nargs=-1)
 @deeply

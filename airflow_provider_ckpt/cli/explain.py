@@ -30,6 +30,7 @@ from airflow_provider_ckpt.cli.options import (
 )
 from airflow_provider_ckpt.cli.query_names import query_of
 from airflow_provider_ckpt.cli.render import print_json
+from airflow_provider_ckpt.cli.sectioned import Names
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.explain.failure import is_condition
 from airflow_provider_ckpt.query.declared import options_of_clusters
@@ -63,6 +64,7 @@ _GZIP = b"\x1f\x8b"
     "ckpt explain --log driver.log.gz --json",
     "ckpt explain --log driver.log s3://lake/checkpoints/orders --source 0=kafka:broker:9092/orders",
     "ckpt explain -",
+    names=Names(needs_place=False),
 )
 @click.argument("words", nargs=-1, metavar="[TEXT|CODE|CONDITION|-]... [LOCATION]")
 @option(

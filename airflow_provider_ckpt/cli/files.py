@@ -18,8 +18,8 @@ from airflow_provider_ckpt.storage.store import Store
 class WrittenFile(click.Path):
     """A file that a command will write. That its directory is missing is a usage error, before any work is done."""
 
-    def __init__(self, path_type: type[str] | type[Path]) -> None:
-        super().__init__(dir_okay=False, path_type=path_type)
+    def __init__(self, path_type: type[str] | type[Path], *, may_be_directory: bool = False) -> None:
+        super().__init__(dir_okay=may_be_directory, path_type=path_type)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The path; its directory is there."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -78,6 +79,13 @@ def file_of(words: Sequence[str]) -> tuple[FilePlace | None, list[str]]:
         else:
             rest.append(word)
     return find_file(place), rest
+
+
+def is_unwanted(words: Sequence[str]) -> bool:
+    """True if somebody says that no file counts: ``--file none``, or ``$CKPT_FILE`` where no file is named."""
+    said = [after for word, after in pairwise(words) if word == OPTION]
+    said += [word.partition("=")[2] for word in words if word.startswith(f"{OPTION}=")]
+    return (said or [os.environ.get(CKPT_FILE, "")])[-1] == NONE
 
 
 def find_file(place: str | None) -> FilePlace | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import wraps
 from pathlib import Path
@@ -14,7 +14,7 @@ from airflow_provider_ckpt.checks.baseline import Baseline, parse_baseline
 from airflow_provider_ckpt.checks.findings import Finding
 from airflow_provider_ckpt.cli.files import WrittenFile, named_by, read_text, require_outside
 from airflow_provider_ckpt.cli.options import format_of, open_store, option
-from airflow_provider_ckpt.cli.render import how_typed, print_error, print_json, print_tables, say, telling
+from airflow_provider_ckpt.cli.render import COLLECTED, how_typed, print_error, print_json, print_tables, say, telling
 from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.report.ci import (
     Judged,
@@ -56,8 +56,22 @@ class Outputs:
     accept_to: tuple[Path, Baseline] | None
 
     def finish(self, judged: Sequence[Judged]) -> NoReturn:
-        """Write, print, and end with the worst exit code of the checkpoints: a stdout that breaks costs no file."""
+        """Write, print, and end with the worst exit code of the checkpoints: a stdout that breaks costs no file.
+
+        Of one of several queries in turn, what was judged is kept for the result of all.
+        """
         judged = [_typed(item) for item in judged]
+        worst = max(item.exit_code for item in judged)
+        collected = click.get_current_context().meta.get(COLLECTED)
+        if collected is not None:
+            collected.outputs = self
+            collected.judged += judged
+            raise click.exceptions.Exit(worst)
+        raise click.exceptions.Exit(self.finish_all(judged, {}))
+
+    def finish_all(self, judged: Sequence[Judged], failed: Mapping[str, CheckpointError]) -> int:
+        """Write and print what was judged, and what could not be, by name; the worst exit code."""
+        judged = [*judged, *(Judged(name, error=error) for name, error in failed.items())]
         self._require_outside([item.location for item in judged])
         if self.baseline is not None:
             judged = [replace(item, known=self.baseline.known(item.location, item.findings)) for item in judged]
@@ -74,7 +88,7 @@ class Outputs:
             print_json(json_document(judged))
         else:
             click.echo(document)
-        raise click.exceptions.Exit(max(item.exit_code for item in judged))
+        return max(item.exit_code for item in judged)
 
     def _write_files(self, judged: Sequence[Judged], document: str) -> None:
         if self.path is not None:

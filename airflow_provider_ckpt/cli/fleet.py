@@ -29,6 +29,7 @@ from airflow_provider_ckpt.cli.positions.source_options import asked_sources, as
 from airflow_provider_ckpt.cli.positions.topic_memory import TopicMemory, with_topic_ids
 from airflow_provider_ckpt.cli.query_names import deploys_of_file, queries_of_file, query_at
 from airflow_provider_ckpt.cli.render import INTERRUPTED, print_error, say
+from airflow_provider_ckpt.cli.sectioned import Names
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.errors import CheckpointNotFoundError, GateFailedError
 from airflow_provider_ckpt.fleet import DEPTH, THREADS
@@ -53,6 +54,7 @@ NO_ROOT = (
     "ckpt fleet s3://lake/checkpoints --spark-version 4.3",
     "ckpt fleet s3://lake/checkpoints --source 0=kafka:broker:9092 --format openmetrics",
     "ckpt fleet s3://lake/checkpoints --index s3://lake/ckpt/index --backup-root s3://lake/backups",
+    names=Names(several="at once", pipeline="storage"),
 )
 @click.argument("roots", shell_complete=directories, nargs=-1, metavar="ROOT...")
 @deeply

@@ -27,8 +27,9 @@ from airflow_provider_ckpt.cli.options import (
     with_sources,
 )
 from airflow_provider_ckpt.cli.positions.topic_memory import TopicMemory, with_topic_ids
-from airflow_provider_ckpt.cli.query_names import META, PIPELINE, Named, Piped, declared_deploy
-from airflow_provider_ckpt.cli.render import say
+from airflow_provider_ckpt.cli.query_names import META, PIPELINE, Named, Piped, declared_deploy, query_of
+from airflow_provider_ckpt.cli.render import COLLECTED, say
+from airflow_provider_ckpt.cli.sectioned import Names
 from airflow_provider_ckpt.query.declared import OF_ONE_QUERY, options_of_clusters
 from airflow_provider_ckpt.query.deploy import DeploySpec, declare, parse_conf_file
 from airflow_provider_ckpt.query.query_file import Query
@@ -43,12 +44,14 @@ from airflow_provider_ckpt.storage.store import Store
 if TYPE_CHECKING:
     from airflow_provider_ckpt.fleet.gated_pipeline import Foretell
 
+_OF_ONE_QUERY = (*("--source", "--source-count", "--source-option", "--sink", "--operator", "--full-refresh"),)
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 @command(
     "ckpt gate s3://lake/checkpoints/orders --conf spark.sql.shuffle.partitions=8 --source 0=kafka",
     "ckpt gate s3://lake/checkpoints/orders --spark-version 4.3 --sink delta:s3://lake/orders --fail-on warn",
+    names=Names(several="in turn", pipeline="itself", of_one=_OF_ONE_QUERY),
 )
 @click.argument("location", shell_complete=directories)
 @option("--conf KEY=VALUE", "SQL conf that the deploy sets. Can be given more than once.", "confs", multiple=True)
@@ -103,8 +106,9 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @triggered
 @option(
     "--bookmark FILE",
-    "Write where the query is into this file, for ckpt rollback --to-before-deploy FILE.",
-    type=WrittenFile(Path),
+    "Write where the query is into this file, for ckpt rollback --to-before-deploy FILE. Of a pipeline or of several "
+    "queries it is a directory, with NAME.json for each.",
+    type=WrittenFile(Path, may_be_directory=True),
 )
 @option(
     "--full-refresh TABLE",
@@ -135,7 +139,8 @@ def gate(
 ) -> None:
     """Forecast what Spark will do when this deploy restarts.
 
-    The name of a pipeline of the query file means all its flows: those that its files define, each at the version that
+    Several names of the query file are judged in turn, and without any all its queries and pipelines. The name of a
+    pipeline means all its flows: those that its files define, each at the version that
     runs, and the pipeline as a whole.
 
     The decision is pass, warn or block. Exit code 1 when it is block, or with --fail-on warn when it is not pass. The
@@ -169,12 +174,15 @@ def gate(
     if piped is not None:
         from airflow_provider_ckpt.fleet.read_query_file import read_deploy  # a room that a location does not need
 
-        _require_shared(said, bookmark)
+        _require_shared(said)
 
         def of_flow(query: Query, beside: frozenset[str] | None) -> tuple[CheckpointView, Forecast]:
             base = read_deploy(query)
             store = open_store(query.checkpoint, storage_options)
-            return foretell(store, _declare(base, conf_file, confs, **said), beside)
+            view, foretold = foretell(store, _declare(base, conf_file, confs, **said), beside)
+            if bookmark is not None:
+                write_bookmark("--bookmark", _file_in(bookmark, query.name), store, view)
+            return view, foretold
 
         outputs.finish(_pipeline_judged(piped, of_flow, full_refresh, fail_on))
     deploy = _declare(declared_deploy(context), conf_file, confs, **said)
@@ -182,7 +190,9 @@ def gate(
     def evaluate(store: Store) -> Judged:
         view, foretold = foretell(store, deploy)
         if bookmark is not None:
-            write_bookmark("--bookmark", bookmark, store, view)
+            is_one, named = COLLECTED not in context.meta, query_of(location)
+            name = location.rstrip("/").rpartition("/")[2] if named is None else named.name
+            write_bookmark("--bookmark", bookmark if is_one else _file_in(bookmark, name), store, view)
         return Judged(store.location, foretold.findings, foretold, unknown=foretold.unknown, fail_on=fail_on)
 
     outputs.finish([judge(location, storage_options, evaluate)])
@@ -197,10 +207,17 @@ def _queries(context: click.Context) -> Collection[Query]:
     return () if named is None else (named.query,)
 
 
-def _require_shared(said: Mapping[str, Any], bookmark: Path | None) -> None:
+def _file_in(directory: Path, name: str) -> Path:
+    """The file of the bookmark of one of several queries, in a directory that is made where there is none."""
+    with named_by("--bookmark", directory):
+        directory.mkdir(exist_ok=True)
+    return directory / f"{name}.json"
+
+
+def _require_shared(said: Mapping[str, Any]) -> None:
     """Raise click.UsageError for an option that is of one query."""
-    of_one = {"source_count", "bookmark", *OF_ONE_QUERY}
-    given = {name for name, value in {**said, "bookmark": bookmark}.items() if name in of_one and value}
+    of_one = {"source_count", *OF_ONE_QUERY}
+    given = {name for name, value in said.items() if name in of_one and value}
     for param in click.get_current_context().command.params:
         if param.name in given:
             raise click.UsageError(

@@ -210,7 +210,9 @@ def _steps(item: SourceAdvanceFields) -> str:
     return f"{item['start_offset'] or '?'} -> {item['end_offset'] or '?'}"
 
 
-@command("ckpt diff s3://lake/checkpoints/orders 40 57 --source 0=kafka")
+@command(
+    "ckpt diff s3://lake/checkpoints/orders 40 57 --source 0=kafka",
+)
 @click.argument("location", shell_complete=directories)
 @click.argument("first", type=Whole())
 @click.argument("second", type=Whole())

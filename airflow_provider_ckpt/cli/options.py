@@ -16,6 +16,7 @@ import click
 from airflow_provider_ckpt.checkpoint.find_flows import at_running_version
 from airflow_provider_ckpt.cli.absolute_words import absolute
 from airflow_provider_ckpt.cli.files import WrittenFile
+from airflow_provider_ckpt.cli.sectioned import Names, Sectioned
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.query.source import Source, parse_item
 from airflow_provider_ckpt.query.trigger import TRIGGER_HELP, TRIGGERS
@@ -90,59 +91,20 @@ DURATION = _Milliseconds("duration", parse_duration_ms)
 PAUSE = _Seconds(0.05)
 
 
-#: The sections of the help of a command behind those of its own options; each has the common ones first.
-_SECTIONS = {
-    "Carrying it out": (
-        *(
-            "--execute",
-            "--i-know-it-is-stopped",
-            "--fence",
-            "--wait-for-batch",
-            "--accept-sink",
-            "--plan",
-            "--plan-out",
-        ),
-        *("--approved-by", "--undo-to", "--quiet-period", "--break-lock"),
-    ),
-    "What the query is": (
-        *("--source", "--sink", "--spark-version", "--conf", "--conf-file", "--trigger", "--operator", "--class"),
-        *("--source-option", "--kafka-config", "--source-count", "--topic-ids", "--file"),
-    ),
-    "Storage and output": ("--storage-option", "--format", "--output", "--json", "--help"),
-}
-#: A command with fewer options has one section.
-_FEW_OPTIONS = 10
-
-
-class Sectioned(click.Command):
-    """A command whose many options are shown in sections, its own first."""
-
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The options, in sections where there are many."""
-        options = [param for param in self.get_params(ctx) if isinstance(param, click.Option)]
-        records = {"--help" if "--help" in item.opts else item.opts[0]: item.get_help_record(ctx) for item in options}
-        shown = {name: record for name, record in records.items() if record is not None}
-        if len(shown) < _FEW_OPTIONS:
-            super().format_options(ctx, formatter)
-            return
-        sections = {title: [name for name in names if name in shown] for title, names in _SECTIONS.items()}
-        placed = {name for names in sections.values() for name in names}
-        for title, names in {"Options": [name for name in shown if name not in placed], **sections}.items():
-            if names:
-                with formatter.section(title):
-                    formatter.write_dl([shown[name] for name in names])
-
-
-def command(*examples: str, also: str = "", name: str | None = None) -> Callable[[Command], click.Command]:
+def command(
+    *examples: str, also: str = "", name: str | None = None, names: Names | None = None
+) -> Callable[[Command], click.Command]:
     """Make a command, whose help ends with examples that work as they are written.
 
     Args:
         examples: Lines of a shell.
         also: What its options have in common.
         name: Its name, where the function has another one.
+        names: What the name of a query means to it.
     """
     shown = "\n".join(f"  {line}" for line in examples)
-    return click.command(name, cls=Sectioned, epilog=f"\b\nExamples:\n{shown}\n\n{f'{also} {NO_DEFAULT}'.strip()}")
+    epilog = f"\b\nExamples:\n{shown}\n\n{f'{also} {NO_DEFAULT}'.strip()}"
+    return click.command(name, cls=Sectioned, epilog=epilog, names=names or Names())
 
 
 def directories(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:

@@ -23,7 +23,9 @@ from airflow_provider_ckpt.cli.options import (
     together,
     user_and_host,
 )
+from airflow_provider_ckpt.cli.query_names import tell_origins
 from airflow_provider_ckpt.cli.render import print_json, print_tables, progress_bar, say
+from airflow_provider_ckpt.cli.sectioned import Names
 from airflow_provider_ckpt.cli.streams import has_done
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.report.table import counted, size
@@ -46,6 +48,7 @@ _KEEPING = {
     "ckpt prune s3://lake/backups/orders --keep-last 5 --keep-daily 14",
     "ckpt prune s3://lake/backups/orders --keep-last 5 --keep-tag before-4.3 --execute",
     also=TIMES,
+    names=Names(several="in turn", is_backups=True),
 )
 @click.argument("root", shell_complete=directories)
 @together(*(option(usage, text, type=Whole(min=0), default=0) for usage, text in _KEEPING.items()))
@@ -80,13 +83,17 @@ def prune(
 ) -> None:
     """Delete the backups that no --keep option keeps.
 
+    A rule that is not given is that of the query file.
+
     Then it deletes the objects that no backup references. Nothing is deleted while the manifest of a backup cannot
-    be read. Exit code 3 when there is no backup, 4 while another prune runs in the same root.
+    be read. Several names of the query file are pruned in turn, and without any all its queries, each in its own root
+    and by its own rules. Exit code 3 when there is no backup, 4 while another prune runs in the same root.
     """
     try:
         policy = RetentionPolicy(**rules)  # type: ignore[arg-type]  # click has checked them
     except ValueError as error:
-        raise click.UsageError(f"{error}; give at least one --keep option") from None
+        raise click.UsageError(f"{error}; give at least one --keep option, or the key keep in the query file") from None
+    tell_origins()
     store = open_store(root, storage_options)
     plan = make_prune(store, policy, grace_ms=grace_ms, allow_empty=allow_empty)
     if not as_json:

@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING
 import click
 
 from airflow_provider_ckpt.cli.absolute_words import ARGUMENTS, absolute_location
-from airflow_provider_ckpt.cli.find_query_file import CKPT_FILE, OPTION, QUERY_FILE, FilePlace, file_of
-from airflow_provider_ckpt.cli.render import TYPED
+from airflow_provider_ckpt.cli.find_query_file import CKPT_FILE, OPTION, QUERY_FILE, FilePlace, file_of, is_unwanted
+from airflow_provider_ckpt.cli.render import TYPED, say
+from airflow_provider_ckpt.cli.sectioned import Names, names_of
 from airflow_provider_ckpt.errors import CheckpointError
-from airflow_provider_ckpt.query.command_options import OF_BACKUPS, not_declared, options_of
+from airflow_provider_ckpt.query.command_options import not_declared, options_of
 from airflow_provider_ckpt.query.declared import BESIDE_PLAN, DECLARED, texts_declared
 from airflow_provider_ckpt.query.deploy import Deploys, DeploySpec
 from airflow_provider_ckpt.query.spark_version import conf_text
@@ -34,10 +35,10 @@ if TYPE_CHECKING:
 META = "airflow_provider_ckpt.query"
 #: Where the query file that counts is kept there; None when there is none.
 PLACE = "airflow_provider_ckpt.query_file"
+#: Where it is kept that somebody wants no file.
+WITHOUT_FILE = "airflow_provider_ckpt.without_file"
 #: Where the file is kept for a command that is about several queries, of each of which it finds what is declared.
 EACH = "airflow_provider_ckpt.queries"
-#: Commands that may be about several queries; without a location they are about all that the file declares.
-_OF_EACH = ("check", "fleet", "history", "lag")
 #: Where the pipeline of the command is kept.
 PIPELINE = "airflow_provider_ckpt.pipeline"
 
@@ -72,12 +73,8 @@ class Piped:
     seen: SeenPipeline
 
 
-#: Options whose value is the checkpoint location of a query, by command.
-_TO_CHECKPOINTS = {"restore": "--to", "seed": "--from"}
 #: Options whose values are locations, or have one.
 _PLACED = ("--source", "--sink", "--undo-to", "--backup-root", "--to", "--from")
-#: Commands that take a word that is no place: of a new checkpoint, or of an error.
-_NEED_NO_PLACE = ("seed", "explain")
 
 
 def with_query(command: click.Command, words: Sequence[str], context: click.Context) -> list[str]:
@@ -91,11 +88,13 @@ def with_query(command: click.Command, words: Sequence[str], context: click.Cont
     Raises:
         click.UsageError: The query file cannot be read, or the query has no such place.
     """
-    name, (place, words) = command.name or "", file_of(words)
-    context.meta[PLACE] = place
+    names, given_words, (place, words) = names_of(command), words, file_of(words)
+    for key in (META, EACH, PIPELINE):
+        context.meta.pop(key, None)  # of the query whose turn was before
+    context.meta[PLACE], context.meta[WITHOUT_FILE] = place, place is None and is_unwanted(given_words)
     operands, given = _operands(command, words)
-    is_all = name in _OF_EACH and not operands and not {"-h", "--help"} & {*words}
-    is_needed = is_all or any(_is_no_place(name, words[at]) for at in operands)
+    is_all = names.several == "at once" and not operands and not {"-h", "--help"} & {*words}
+    is_needed = is_all or any(_is_no_place(names, words[at]) for at in operands)
     file = place.read(is_needed=is_needed) if place is not None and (is_all or operands) else None
     if file is None:
         return list(words)
@@ -105,11 +104,11 @@ def with_query(command: click.Command, words: Sequence[str], context: click.Cont
         words = [*file.queries, *file.pipelines, *words]
         operands, given = _operands(command, words)
     is_piped = any(words[at] in file.pipelines for at in operands)
-    if name in _OF_EACH and (len(operands) != 1 or name == "fleet" or is_piped):
+    if names.several == "at once" and (len(operands) != 1 or names.pipeline == "storage" or is_piped):
         return _words_of_each(command, words, operands, file, context)
     if file.pipelines:
-        file, words, operands = _with_pipelines(file, words, operands, name, context)
-    found, named = _located(name, words, operands, file)
+        file, words, operands = _with_pipelines(file, words, operands, names, context)
+    found, named = _located(names, words, operands, file)
     if len(named) != 1:
         return [*(_storage_options(file, words) if named or is_piped else ()), *found]
     if at_alias := next((words[at] for at in operands if words[at].replace("`", "") in file.aliases), None):
@@ -141,34 +140,34 @@ def _words_of_each(
     command: click.Command, words: Sequence[str], operands: Sequence[int], file: QueryFile, context: click.Context
 ) -> list[str]:
     """The words of a command that is about several queries, and finds what is declared of each."""
-    name = command.name or ""
+    names = names_of(command)
     if file.pipelines:
-        file, words, operands = _with_pipelines(file, words, operands, name, context)
-    found, _ = _located(name, words, operands, file)
+        file, words, operands = _with_pipelines(file, words, operands, names, context)
+    found, _ = _located(names, words, operands, file)
     context.meta[EACH] = file
     return [*_storage_options(file, words), *found]
 
 
 def _located(
-    name: str, words: Sequence[str], operands: Sequence[int], file: QueryFile
+    names: Names, words: Sequence[str], operands: Sequence[int], file: QueryFile
 ) -> tuple[list[str], list[Query]]:
     """The words with locations in place of names, and the queries that are named. Raises click.UsageError."""
     found = list(words)
     queries = {at: file.find(words[at]) or file.find(absolute_location(words[at])) for at in operands}
     for at, query in queries.items():
         if query is not None:
-            found[at] = _location(name, query, file)
-        elif _is_no_place(name, words[at]):
+            found[at] = _location(names, query, file)
+        elif _is_no_place(names, words[at]):
             raise click.UsageError(unknown_name(words[at], file))
     named = [query for query in queries.values() if query is not None]
-    return _with_location(found, _TO_CHECKPOINTS.get(name), file), named
+    return _with_location(found, names.checkpoint_option, file), named
 
 
 def _declared_words(command: click.Command, file: QueryFile, query: Query, given: set[str]) -> tuple[list[str], Named]:
     """Options that the file adds to the command, none that is given, and the line that declares each."""
-    name, origins, declared = command.name or "", dict[str, str](), list[str]()
+    origins, declared = dict[str, str](), list[str]()
     known = {opt: param for param in command.params if isinstance(param, click.Option) for opt in param.opts}
-    options, instead = options_of(name), {*given, *not_declared(name, given)}
+    options, instead = options_of(command.name or ""), {*given, *not_declared(command.name or "", given)}
     for option, argument in options.items():
         is_asked = option in known and option not in instead
         if not is_asked or ("--plan" in given and argument not in BESIDE_PLAN):
@@ -207,13 +206,13 @@ def declared_file() -> QueryFile:
     return file
 
 
-def _is_no_place(command: str, word: str) -> bool:
+def _is_no_place(names: Names, word: str) -> bool:
     """True if a word is neither a path nor a URL, where the command needs something that is there."""
-    return command not in _NEED_NO_PLACE and not {"/", ":"} & {*word} and not Path(word).exists()
+    return names.needs_place and not {"/", ":"} & {*word} and not Path(word).exists()
 
 
 def _with_pipelines(
-    file: QueryFile, words: Sequence[str], operands: Sequence[int], command: str, context: click.Context
+    file: QueryFile, words: Sequence[str], operands: Sequence[int], names: Names, context: click.Context
 ) -> tuple[QueryFile, list[str], list[int]]:
     """The file with the flows of the pipelines that are named, and the words with what a pipeline itself means.
 
@@ -232,12 +231,12 @@ def _with_pipelines(
         for at, name in whole.items():
             seen = read_pipeline(file, name, opened)
             places[at] = [flow.checkpoint for flow in seen.flows if flow.is_there]
-            if command == "gate":
+            if names.pipeline == "itself":
                 context.meta[PIPELINE] = Piped(file, seen)
                 places[at] = [seen.storage]
-            elif command == "fleet":
+            elif names.pipeline == "storage":
                 places[at] = [seen.storage]
-            elif command not in _OF_EACH:
+            elif names.pipeline is None:
                 flows = ", ".join(sorted(seen.names)[:20]) or "it has none yet"
                 raise click.UsageError(f"{name} is a pipeline of {file.place}; name one of its flows: {flows}")
             elif not places[at]:
@@ -306,15 +305,36 @@ def origins_of(context: click.Context) -> Mapping[str, str]:
     return {} if named is None else named.origins
 
 
-def require_declared(plan: Plan) -> None:
-    """Raise StalePlanError if the query file has changed since the plan was written; tell on stderr if it is gone."""
-    named: Named | None = click.get_current_context().meta.get(META)
-    from airflow_provider_ckpt.change.plan.declared import GONE, require_same_declared  # of changes alone
+def tell_origins() -> Mapping[str, str]:
+    """Say on stderr where the query file declares what the command was not given; the same, by option."""
+    origins = origins_of(click.get_current_context())
+    if origins:
+        say(f"Declared: {', '.join(f'{option} by {origin}' for option, origin in origins.items())}.", err=True)
+    return origins
 
+
+def require_declared(plan: Plan) -> None:
+    """Raise StalePlanError if the query file has changed since the plan was written, or does not declare its query.
+
+    Whoever says that there is no file (``--file none``) is told on stderr that nothing is compared.
+    """
+    from airflow_provider_ckpt.change.plan.declared import require_not_declared, require_same_declared  # of changes
+
+    meta = click.get_current_context().meta
+    named: Named | None = meta.get(META)
     if named is not None:
         require_same_declared(plan, named.file, named.query)
+    elif not meta.get(WITHOUT_FILE):
+        place: FilePlace | None = meta.get(PLACE)
+        there = None if place is None or place.read(is_needed=False) is None else place.place
+        hint = f"Make the plan anew, or carry it out without a query file: {OPTION} none."
+        require_not_declared(plan, there, hint)
     elif plan.declared:
-        click.secho(f"Warning: {GONE}", fg="yellow", err=True)
+        say(
+            "Warning: nothing is compared with what the query file declared when the plan was made.",
+            colour="yellow",
+            err=True,
+        )
 
 
 def with_declarations(plan: Plan) -> Plan:
@@ -358,31 +378,42 @@ def unknown_name(word: str, file: QueryFile) -> str:
     return f"{word} is no query of {file.place}, and nothing is there; {file.known_text(word)}"
 
 
-def _operands(command: click.Command, words: Sequence[str]) -> tuple[list[int], set[str]]:
-    """Positions of the words that are locations, and the options that are given, by the names that they have now."""
+def read_words(command: click.Command, words: Sequence[str]) -> tuple[list[int], set[str]]:
+    """Positions of the words that are arguments, and the options that are given, by the names that they have now."""
     options = {name: param for param in command.params if isinstance(param, click.Option) for name in param.opts}
-    arguments = [param for param in command.params if isinstance(param, click.Argument)]
-    operands, given, at = list[int](), set[str](), 0
+    found, given, at = list[int](), set[str](), 0
     while at < len(words):
         name, equals, _ = words[at].partition("=")
         if words[at].startswith("-") and len(words[at]) > 1:
             option = options.get(name)
             given.add(name if option is None else option.opts[0])
             at += option is not None and not option.is_flag and not equals
-        elif arguments:
-            if arguments[0].name in ARGUMENTS:
-                operands.append(at)
-            elif arguments[0].name == "words" and re.fullmatch(r"[\w.-]+", words[at]):
-                operands = [at]  # the location of ckpt explain is behind the error
-            if arguments[0].nargs >= 0:
-                arguments.pop(0)
+        else:
+            found.append(at)
         at += 1
+    return found, given
+
+
+def _operands(command: click.Command, words: Sequence[str]) -> tuple[list[int], set[str]]:
+    """Positions of the words that are locations, and the options that are given."""
+    arguments = [param for param in command.params if isinstance(param, click.Argument)]
+    found, given = read_words(command, words)
+    operands = list[int]()
+    for at in found:
+        if not arguments:
+            break
+        if arguments[0].name in ARGUMENTS:
+            operands.append(at)
+        elif arguments[0].name == "words" and re.fullmatch(r"[\w.-]+", words[at]):
+            operands = [at]  # the location of ckpt explain is behind the error
+        if arguments[0].nargs >= 0:
+            arguments.pop(0)
     return operands, given
 
 
-def _location(command: str, query: Query, file: QueryFile) -> str:
+def _location(names: Names, query: Query, file: QueryFile) -> str:
     """What the name of a query means in a command."""
-    if command not in OF_BACKUPS:
+    if not names.is_backups:
         return query.checkpoint
     if query.backups is None:
         raise click.UsageError(f"{file.place}: the query {query.name} has no key backups; give the root of its backups")

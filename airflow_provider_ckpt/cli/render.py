@@ -42,10 +42,21 @@ def typed(text: str) -> str:
     return text if how is None else how.text(text)
 
 
+#: Where the results of several queries in turn are collected, in the ``meta`` of the context.
+COLLECTED = "airflow_provider_ckpt.collected"
+
+
 def print_json(document: Mapping[str, Any]) -> None:
-    """The one document of ``--json``; one line without a terminal, because a BashOperator keeps the last line alone."""
+    """The one document of ``--json``; one line without a terminal, because a BashOperator keeps the last line alone.
+
+    Of one of several queries in turn it is kept for the document of all.
+    """
     indent, how = 2 if sys.stdout.isatty() else None, how_typed()
     shown = document if how is None else how.document(document)
+    context = click.get_current_context(silent=True)
+    if context is not None and COLLECTED in context.meta:
+        context.meta[COLLECTED].documents.append(shown)
+        return
     click.echo(visible_json(json.dumps(shown, indent=indent, ensure_ascii=False)))
 
 

@@ -17,15 +17,16 @@ from airflow_provider_ckpt.operators.backup import CheckpointBackupOperator
 from airflow_provider_ckpt.operators.prune import CheckpointPruneOperator
 from airflow_provider_ckpt.operators.verify import CheckpointVerifyOperator
 
-#: What a prune keeps of each query.
+#: What a prune keeps of each query, where neither its file nor an argument says it.
 KEEP: Mapping[str, Any] = {
     "keep_last": 3,
     "keep_daily": 7,
     "keep_weekly": 4,
     "keep_monthly": 12,
     "keep_tags": ("keep",),
-    "min_redundancy": 2,
 }
+#: Backups of each query that a prune never goes below, where nobody says which it keeps.
+LEAST = 2
 
 
 def back_up_queries(
@@ -35,7 +36,7 @@ def back_up_queries(
     checkpoint_conn_id: str | None = None,
     query_file: str | None = None,
     tags: Any = (),
-    keep: Mapping[str, Any] = KEEP,
+    keep: Mapping[str, Any] | None = None,
     rehearsal_weekday: int | None = 7,
     group_id: str = "back_up_queries",
 ) -> TaskGroup:
@@ -47,7 +48,7 @@ def back_up_queries(
         checkpoint_conn_id: Connection of type ``checkpoint``.
         query_file: The query file, in place of that of Airflow.
         tags: Names for the backups.
-        keep: What :class:`CheckpointPruneOperator` keeps of each query.
+        keep: What :class:`CheckpointPruneOperator` keeps of each query; by default as the query file says, or KEEP.
         rehearsal_weekday: ISO weekday (1 is Monday), or None. A rehearsal needs PySpark and Java.
         group_id: The id of the group.
 
@@ -77,7 +78,7 @@ def backup_dag(
     *,
     roots: Sequence[str] = (),
     backup_root: str = "",
-    keep: Mapping[str, Any] = KEEP,
+    keep: Mapping[str, Any] | None = None,
     **dag: Any,
 ) -> DAG:
     """The DAG that backs up every checkpoint under some roots, each day.
@@ -86,7 +87,7 @@ def backup_dag(
         dag_id: Its id.
         roots: The param ``roots`` of a run that does not give it.
         backup_root: The param ``backup_root`` of a run that does not give it.
-        keep: What a prune keeps of each query.
+        keep: What a prune keeps of each query; by default as the query file says, or KEEP.
         **dag: Arguments of the DAG.
     """
     declared = {
@@ -122,7 +123,7 @@ def backup_tasks(
     *,
     backup_root: str | None,
     tags: Any,
-    keep: Mapping[str, Any],
+    keep: Mapping[str, Any] | None,
     **access: Any,
 ) -> tuple[Any, Any]:
     """The tasks of the backups in the DAG or group that is open; those that back up and prune.
@@ -133,14 +134,15 @@ def backup_tasks(
         rehearsal_weekday: The day of rehearsals.
         backup_root: The root of all backups, or None.
         tags: Names for the backups.
-        keep: What a prune keeps of each query.
+        keep: What a prune keeps of each query; by default as the query file says, or KEEP.
         **access: ``checkpoint_conn_id`` and ``query_file`` of all operators.
     """
     taken = {"task_id": "back_up", "map_index_template": "{{ task.query or task.checkpoint }}", "tags": tags}
     back_up = CheckpointBackupOperator.partial(backup_root=backup_root, **taken, **access).expand_kwargs(queries)
     # queries may have one root, which one prune locks
     pruned = {"task_id": "prune", "trigger_rule": "all_done", "max_active_tis_per_dagrun": 1}
-    prune = CheckpointPruneOperator.partial(**pruned, **keep, **access).expand_kwargs(roots)
+    kept = {"keep_otherwise": KEEP, "min_redundancy": LEAST} if keep is None else keep
+    prune = CheckpointPruneOperator.partial(**pruned, **kept, **access).expand_kwargs(roots)
     is_day = task.short_circuit(ignore_downstream_trigger_rules=False)(is_rehearsal_day)(rehearsal_weekday)
     rehearse = CheckpointVerifyOperator.partial(
         task_id="rehearse", rehearse=True, backup_root=backup_root, **access

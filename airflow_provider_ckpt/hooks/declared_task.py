@@ -197,16 +197,13 @@ class DeclaredTask:
         return with_declared(plan, self.declared_query, self._given_keys)
 
     def require_declarations(self, plan: Plan) -> None:
-        """Raise StalePlanError for a plan that was made when the query file declared something else.
-
-        One whose query no file declares any more is told in the log.
-        """
-        from airflow_provider_ckpt.change.plan.declared import GONE, require_same_declared
+        """Raise StalePlanError for a plan that was made when the query file declared something else, or the query."""
+        from airflow_provider_ckpt.change.plan.declared import require_not_declared, require_same_declared
 
         if self.declared_query is not None and self.declared_file is not None:
             require_same_declared(plan, self.declared_file, self.declared_query)
-        elif plan.declared:
-            self.log.warning("Of the plan %s: %s", plan.plan_id, GONE)
+        else:
+            require_not_declared(plan, self.query_file or configured_file(), "Make the plan anew.")
 
     def with_flows(self, file: QueryFile, words: Sequence[str]) -> QueryFile:
         """The query file with the flows of the pipelines that names or locations are of. Raises CheckpointError.

@@ -8,8 +8,9 @@ import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from airflow.providers.common.compat.sdk import conf
 
@@ -106,9 +107,8 @@ def _read(name: str, ti: Any, most: int, say: Callable[[str], object] | None) ->
     path = Path(folder, name)
     if path.is_file():
         _settle(path, say)
-        text, left_out = _ends_of(path, most)
-        notes = () if not left_out else (f"{left_out:,} bytes in the middle of the log were not read.",)
-        return TaskLog(tuple(plain_lines(text.split("\n"))), notes)
+        with path.open("rb") as file:
+            return _log_of(file, path.stat().st_size, most)
     return _read_remote(name, path, ti, most)
 
 
@@ -129,19 +129,19 @@ def _settle(path: Path, say: Callable[[str], object] | None) -> None:
     time.sleep(_PAUSE_S)
 
 
-def _ends_of(path: Path, most: int) -> tuple[str, int]:
-    """The beginning and the end of a file, and how many bytes are left out between them."""
-    size = path.stat().st_size
-    with path.open("rb") as file:
-        if size <= most:
-            return file.read(most).decode("utf-8", "replace"), 0
-        beginning = min(_BEGINNING, most // 2)
-        head = file.read(beginning)
-        file.seek(size - (most - beginning))
-        tail = file.read(most - beginning)
+def _log_of(file: BinaryIO, size: int, most: int) -> TaskLog:
+    """A log of so many bytes; of one that has more than the most, its beginning and its end."""
+    if size <= most:
+        return TaskLog(tuple(plain_lines(file.read(most).decode("utf-8", "replace").split("\n"))))
+    beginning = min(_BEGINNING, most // 2)
+    head = file.read(beginning)
+    file.seek(size - (most - beginning))
+    tail = file.read(most - beginning)
     whole, _, _ = head.rpartition(b"\n")
     _, _, rest = tail.partition(b"\n")
-    return f"{whole.decode('utf-8', 'replace')}\n{rest.decode('utf-8', 'replace')}", size - len(whole) - len(rest)
+    lines = f"{whole.decode('utf-8', 'replace')}\n{rest.decode('utf-8', 'replace')}".split("\n")
+    left_out = size - len(whole) - len(rest)
+    return TaskLog(tuple(plain_lines(lines)), (f"{left_out:,} bytes in the middle of the log were not read.",))
 
 
 def _read_remote(name: str, path: Path, ti: Any, most: int) -> TaskLog:
@@ -155,12 +155,8 @@ def _read_remote(name: str, path: Path, ti: Any, most: int) -> TaskLog:
     text = "\n".join(item if isinstance(item, str) else str(item) for item in texts or ())
     if not text:
         raise FileNotFoundError(f"{path} is not on this host, and the remote logging of this Airflow has no such log")
-    beginning = min(_BEGINNING, most // 2)
-    notes: tuple[str, ...] = ()
-    if len(text) > most:
-        notes = (f"{len(text) - most:,} characters in the middle of the log were not read.",)
-        text = f"{text[:beginning]}\n{text[len(text) - (most - beginning) :]}"
-    return TaskLog(tuple(plain_lines(text.split("\n"))), notes)
+    data = text.encode("utf-8", "replace")
+    return _log_of(BytesIO(data), len(data), most)
 
 
 def _lines_of_exception(context: Any) -> list[str]:

@@ -17,7 +17,11 @@ from airflow_provider_ckpt.operators.base import task_of
 from airflow_provider_ckpt.operators.told import prune_receipt_told, prune_told
 from airflow_provider_ckpt.report.table import render
 
+#: The arguments that are rules.
+KEEPING = ("keep_last", "keep_hourly", "keep_daily", "keep_weekly", "keep_monthly", "keep_tags")
+
 if TYPE_CHECKING:
+    from airflow_provider_ckpt.backup.retention import RetentionPolicy
     from airflow_provider_ckpt.documents.tasks import PruneResultDocument
     from airflow_provider_ckpt.lineage.datasets import Named
 
@@ -33,7 +37,8 @@ class CheckpointPruneOperator(CheckpointTask, BaseOperator):
     :param query: Name of the query in the query file, in place of ``backup_root``.
     :param query_file: The query file: a path or a URL, with ``conn=ID`` behind it where a connection opens it; by
         default the option ``file`` of the section ``[ckpt]``. It is read when the task runs.
-    :param keep_last: Keep this number of newest backups of each query.
+    :param keep_last: Keep this number of newest backups of each query. A rule that is not given is that of the query
+        file (``keep``).
     :param keep_hourly: Keep the newest backup of each hour, for this number of hours that have backups; the others
         likewise.
     :param keep_daily: Days, in UTC.
@@ -41,6 +46,7 @@ class CheckpointPruneOperator(CheckpointTask, BaseOperator):
     :param keep_monthly: Months.
     :param keep_tags: Keep every backup that has one of these tags: a list, or one text for one tag.
     :param min_redundancy: Always keep at least this number of backups of each query.
+    :param keep_otherwise: Rules by these names, which count where neither an argument nor the query file has one.
     :param grace: Delete files that no backup references only when they are older than this, such as ``36h`` or a
         timedelta; it must be longer than the longest backup takes.
     :param allow_empty: Do not fail when the root has no backup.
@@ -69,18 +75,14 @@ class CheckpointPruneOperator(CheckpointTask, BaseOperator):
         keep_monthly: int = 0,
         keep_tags: str | Sequence[str] = (),
         min_redundancy: int = 1,
+        keep_otherwise: Mapping[str, Any] | None = None,
         grace: timedelta | str = timedelta(milliseconds=GRACE_MS),
         allow_empty: bool = False,
         break_lock: bool = False,
         plan_only: bool = False,
         **kwargs: Any,
     ) -> None:
-        from airflow_provider_ckpt.backup.manifest import tags_of
-        from airflow_provider_ckpt.backup.retention import RetentionPolicy
-
         super().__init__(**kwargs)
-        counts = (keep_last, keep_hourly, keep_daily, keep_weekly, keep_monthly)
-        RetentionPolicy(*counts, tags_of(keep_tags), min_redundancy)  # a DAG with a senseless policy does not load
         with airflow_errors():
             grace_ms = duration_ms_of("grace", grace)
         self.checkpoint = ()
@@ -89,24 +91,38 @@ class CheckpointPruneOperator(CheckpointTask, BaseOperator):
         self.query = query
         self.query_file = query_file
         self.require_named()
-        self.counts = counts
-        self.keep_tags = keep_tags
+        self.keep_last = keep_last or None
+        self.keep_hourly = keep_hourly or None
+        self.keep_daily = keep_daily or None
+        self.keep_weekly = keep_weekly or None
+        self.keep_monthly = keep_monthly or None
+        self.keep_tags: Any = keep_tags or ()
         self.min_redundancy = min_redundancy
+        self.keep_otherwise = keep_otherwise
+        self._policy(may_be_declared=query is not None)  # a DAG with a senseless policy does not load
         self.grace_ms = grace_ms
         self.allow_empty = allow_empty
         self.break_lock = break_lock
         self.plan_only = plan_only
 
+    def _policy(self, *, may_be_declared: bool = False) -> RetentionPolicy:
+        """The rules. Raises ValueError for none, unless the query file may have one, and for a number without sense."""
+        from airflow_provider_ckpt.backup.manifest import tags_of
+        from airflow_provider_ckpt.backup.retention import RetentionPolicy
+
+        given = {name: getattr(self, name) for name in KEEPING if getattr(self, name)}
+        rules = given or self.keep_otherwise or ({"keep_last": 1} if may_be_declared else {})
+        rules = {**rules, "keep_tags": tags_of(rules.get("keep_tags", ()))}
+        return RetentionPolicy(**rules, min_redundancy=self.min_redundancy)
+
     def execute(self, context: Any) -> PruneResultDocument:
         """Prune."""
         from airflow_provider_ckpt.backup.make_prune import make_prune
-        from airflow_provider_ckpt.backup.manifest import tags_of
         from airflow_provider_ckpt.backup.prune import prune
-        from airflow_provider_ckpt.backup.retention import RetentionPolicy
         from airflow_provider_ckpt.report.tables import prune_tables
 
-        policy = RetentionPolicy(*self.counts, tags_of(self.keep_tags), self.min_redundancy)
         with self.running(context):
+            policy = self._policy()
             require_flags(self, "allow_empty", "break_lock", "plan_only")
             root = self.hook.store(self.backup_root)
             plan = make_prune(root, policy, grace_ms=self.grace_ms, allow_empty=self.allow_empty)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
+from airflow_provider_ckpt.query.keep import KEPT
+
 #: What the file says for an option, by its name in DECLARED.
 _OPTIONS: Mapping[str, str] = {
     "--source": "sources",
@@ -16,6 +18,8 @@ _OPTIONS: Mapping[str, str] = {
     "--class": "classes",
     "--backup-root": "backup_root",
     "--undo-to": "undo_root",
+    **{f"--{name.replace('_', '-')}": name for name in (f"keep_{key}" for key in KEPT)},
+    "--keep-tag": "keep_tags",
 }
 #: Options that mean this in these commands alone.
 _OF_COMMANDS: Mapping[str, Mapping[str, str]] = {

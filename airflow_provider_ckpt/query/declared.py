@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from airflow_provider_ckpt.query.keep import KEPT
 from airflow_provider_ckpt.query.query_file import Cluster, Query
 from airflow_provider_ckpt.query.spark_version import version_text
 
@@ -72,6 +73,10 @@ def _kafka_connection(query: Query) -> Any:
     return None if cluster is None else cluster.conn_id
 
 
+def _kept(key: str) -> Callable[[Query], Any]:
+    return lambda query: query.keep.get(key)
+
+
 def _version(query: Query) -> Any:
     declared = query.deploy.declared_version
     return None if declared is None else version_text(declared)
@@ -96,6 +101,8 @@ DECLARED: Mapping[str, Declared] = {
     "classes": Declared("classes", lambda query: query.deploy.classes),
     "backup_root": Declared("backups", lambda query: query.backups),
     "undo_root": Declared("undo", lambda query: query.undo),
+    **{f"keep_{key}": Declared("keep", _kept(key)) for key in KEPT},
+    "keep_tags": Declared("keep", _kept("tag")),
 }
 
 
@@ -121,4 +128,6 @@ def texts_declared(name: str, query: Query) -> list[str]:
     value = DECLARED[name].of(query)
     if isinstance(value, Mapping):
         return [f"{key}={each}" for key, each in value.items()]
+    if isinstance(value, int):
+        return [str(value)]
     return [value] if isinstance(value, str) and value else list(value or ())

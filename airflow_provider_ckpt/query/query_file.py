@@ -82,6 +82,7 @@ class Query:
         sinks: Places that a ``foreachBatch`` writes to.
         backups: Root of its backups.
         undo: Root of the records of its changes; None is beside the checkpoint.
+        keep: Which of its backups a prune keeps, by the keys of the file.
         alert: Its thresholds.
         engine: The engine that runs it; None when none is declared.
         clusters: The Kafka clusters that its sources name, by source id.
@@ -97,6 +98,7 @@ class Query:
     sinks: tuple[Sink, ...] = ()
     backups: str | None = None
     undo: str | None = None
+    keep: Mapping[str, Any] = field(default_factory=dict)
     alert: Alert = field(default_factory=Alert)
     engine: DeclaredEngine | None = None
     clusters: Mapping[str, Cluster] = field(default_factory=dict)

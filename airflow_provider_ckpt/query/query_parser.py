@@ -17,6 +17,7 @@ from airflow_provider_ckpt.query.engine import (
     KeyPathError,
     declare_engine,
 )
+from airflow_provider_ckpt.query.keep import KEEP_KEYS, declare_keep
 from airflow_provider_ckpt.query.paths import Paths
 from airflow_provider_ckpt.query.query_file import ANY_FLOW, Alert, Cluster, Pipeline, Query, QueryFile, StorageAccess
 from airflow_provider_ckpt.query.shared_places import shared_places
@@ -33,7 +34,7 @@ FORMAT_VERSION = 1
 MOST_QUERIES = 10_000
 #: Keys of the file, of the entry of a query or a flow beside those of a deploy, and of what no ``defaults`` may have.
 FILE_KEYS = ("format_version", "defaults", "kafka", "storage", "paths", "queries", "pipelines")
-QUERY_KEYS = ("checkpoint", "confs_file", "sinks", "backups", "undo", "alert", *ENGINE_KEYS)
+QUERY_KEYS = ("checkpoint", "confs_file", "sinks", "backups", "undo", "keep", "alert", *ENGINE_KEYS)
 NO_DEFAULT = ("checkpoint", "sources", "sink", "sinks", "source_options", "sink_name", "operators", *OF_ONE_APPLICATION)
 #: What is said of a root that is in the checkpoint whose backups or records it is to have.
 IN_CHECKPOINT = "it is in the checkpoint itself; give a place outside of it"
@@ -182,6 +183,7 @@ class _Parser:
             sinks=tuple(self._sinks((*path, "sinks"), own.get("sinks"))),
             backups=roots["backups"],
             undo=roots["undo"],
+            keep=self._keep(at.get("keep", path), found.get("keep")),
             alert=self._alert(at.get("alert", path), found.get("alert")),
             engine=self._engine(path, at, found),
             clusters=clusters,
@@ -287,8 +289,7 @@ class _Parser:
     def _alert(self, path: Path, said: Any) -> Alert:
         found = self._mapping(path, said, tuple(Alert.FIELDS))
         values: dict[str, int] = {}
-        for key, value in found.items():
-            at = (*path, key)
+        for key, value, at in [(key, value, (*path, key)) for key, value in found.items()]:
             if key == "rows":
                 if type(value) is not int or value < 0:
                     raise self._error(at, f"it is {value!r:.40}, and has to be a whole number")
@@ -303,6 +304,13 @@ class _Parser:
             return declare_engine(said, self._at, posixpath.dirname(self._place))
         except KeyPathError as error:
             raise self._error((*at.get(str(error.path[0]), path), *error.path[1:]), str(error)) from None
+
+    def _keep(self, path: Path, said: Any) -> dict[str, Any]:
+        found = self._mapping(path, said, KEEP_KEYS)
+        try:
+            return {} if said is None else declare_keep(found)
+        except ValueError as error:
+            raise self._error((*path, *error.args[:-1]), error.args[-1]) from None
 
     def _with_alert(self, at: Mapping[str, Path]) -> dict[str, Path]:
         """Paths of the declarations of a query, with those of its thresholds."""

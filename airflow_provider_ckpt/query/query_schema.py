@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from airflow_provider_ckpt.query.engine import ENGINES, ON_FAILURE, OTHERWISE
+from airflow_provider_ckpt.query.keep import KEPT
 from airflow_provider_ckpt.query.query_parser import NO_DEFAULT
 from airflow_provider_ckpt.query.sink import KINDS_OF_SINKS
 from airflow_provider_ckpt.query.trigger import TRIGGERS
@@ -57,6 +58,15 @@ QUERY: Mapping[str, Mapping[str, Any]] = {
     "classes": _said({"type": "array", "items": _TEXT}, "Classes on its class path that are not those of open Spark."),
     "backups": _said(_TEXT, "Where its backups are; {query} means its name."),
     "undo": _said(_TEXT, "Where what changes remove is kept; {query} means its name."),
+    "keep": _said(
+        _closed(
+            {
+                **{key: {"type": "integer", "minimum": 0} for key in KEPT},
+                "tag": _said({"type": "array", "items": _TEXT}, "Tags whose backups are kept."),
+            }
+        ),
+        "Backups that ckpt prune keeps: as its options --keep-last, --keep-daily and so on.",
+    ),
     "alert": _said(
         _closed(
             {

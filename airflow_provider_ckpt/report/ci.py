@@ -134,13 +134,14 @@ def json_text(judged: Sequence[Judged]) -> str:
 
 
 def json_document(judged: Sequence[Judged]) -> dict[str, Any]:
-    """One document: that of the checkpoint, or ``checkpoints`` when there are several. That of a pipeline which was
-    gated has the worst ``decision`` as well.
+    """One document: that of the checkpoint, or ``checkpoints`` when there are several. That of a pipeline or of several
+    queries which were gated has the worst ``decision`` as well.
     """
     documents = [checkpoint.to_dict() for checkpoint in judged]
     is_pipeline, worst = any(checkpoint.is_gate for checkpoint in judged), {}
-    fields = documents[0] if len(documents) == 1 and not is_pipeline else {"checkpoints": documents}
-    if is_pipeline:
+    is_one = len(documents) == 1 and not is_pipeline
+    fields = documents[0] if is_one else {"checkpoints": documents}
+    if is_pipeline or (not is_one and any(item.forecast is not None for item in judged)):
         worst = {"decision": max((checkpoint.decision for checkpoint in judged), key=DECISIONS.index)}
     return {"format_version": FORMAT_VERSION, **worst, **fields}
 

@@ -9,7 +9,8 @@ import click
 import pytest
 
 from airflow_provider_ckpt.cli import GROUPS, cli
-from airflow_provider_ckpt.cli.options import _FEW_OPTIONS, _SECTIONS, NO_DEFAULT
+from airflow_provider_ckpt.cli.options import NO_DEFAULT
+from airflow_provider_ckpt.cli.sectioned import _FEW_OPTIONS, _SECTIONS
 from tests.package import PACKAGE
 
 COMMANDS = dict(cli.commands)

@@ -84,6 +84,14 @@ def test_a_name_that_is_none_is_told_with_those_that_are(project, capsys, word):
     assert "shop.bronze" in (said := capsys.readouterr().err) or "did you mean shop.silver?" in said
 
 
+def test_the_bookmarks_of_a_pipeline_are_a_file_for_each_flow_that_is_there(project, capsys):
+    made = project("one_run")
+    ckpt(capsys, "gate", "shop", "--bookmark", "before")
+    assert {path.name for path in (made.root / "before").iterdir()} >= {"shop.bronze.json", "shop.silver.json"}
+    code, planned = ckpt(capsys, "rollback", "shop.bronze", "--to-before-deploy", "before/shop.bronze.json")
+    assert (code, planned["plan"]["actions"]) == (0, []), "the flow is where it was"
+
+
 def test_a_whole_pipeline_is_checked_searched_and_gated(project, capsys):
     made = project("refreshed")
     assert len(ckpt(capsys, "check", "shop")[1]["checkpoints"]) == 3
@@ -211,7 +219,7 @@ def test_each_cluster_of_a_pipeline_and_of_a_query_configures_its_own_client(pro
         )
 
 
-@pytest.mark.parametrize("option", [("--sink", "kafka"), ("--bookmark", "b.json"), ("--source", "0=file")])
+@pytest.mark.parametrize("option", [("--sink", "kafka"), ("--source", "0=file")])
 def test_what_is_of_one_query_is_refused_of_a_pipeline(project, capsys, option):
     project("one_run")
     assert run(["gate", "shop", *option]) == 2

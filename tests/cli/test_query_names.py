@@ -9,7 +9,6 @@ import pytest
 
 from airflow_provider_ckpt.cli import cli, run
 from airflow_provider_ckpt.cli.query_names import with_query
-from airflow_provider_ckpt.query.command_options import _OF_COMMANDS, _OPTIONS
 
 WORD = ("--execute", "--i-know-it-is-stopped", "--quiet-period", "0")
 
@@ -95,21 +94,49 @@ def test_a_plan_of_another_declaration_is_stale_and_says_the_difference(declared
     )
 
 
-@pytest.mark.parametrize("lost", ["the query", "the file", "its YAML", "by a word"])
-def test_a_plan_of_declarations_that_are_gone_says_so(declared, capsys, lost):
+@pytest.mark.parametrize("lost", ["the query", "the file", "its YAML", "another file"])
+def test_a_plan_whose_query_or_file_is_gone_is_stale_as_by_a_key_that_is_gone(declared, capsys, lost):
     plan, words = declared.file.parent / "plan.json", ["rollback", str(declared.checkpoint), "--plan"]
     assert ckpt(capsys, "rollback", "orders", "--to-batch", 6, "--plan-out", plan)[0] == 0
+    now = "there is no query file now that can be read"
     match lost:
         case "the query":
             declared.file.write_text("format_version: 1\nqueries: {other: {checkpoint: other}}\n")
+            now = f"{declared.file} does not declare it now"
         case "the file":
             declared.file.unlink()
         case "its YAML":
             declared.file.write_text("queries: [")
-    words += [str(plan), "--json", *(["--file", "none"] if lost == "by a word" else [])]
-    run(words)
-    told = capsys.readouterr().err
-    assert "a query file declared this query when the plan was made, and none does now: nothing is compared." in told
+        case "another file":
+            (declared.file.parent / "b.yaml").write_text("format_version: 1\n")
+            words, now = [*words[:2], "--file", "../b.yaml", "--plan"], "../b.yaml does not declare it now"
+    code, error = ckpt(capsys, *words, plan, *WORD)
+    assert (code, error["error"]["code"]) == (4, "STALE_PLAN")
+    assert error["error"]["message"] == (
+        f"a query file declared this query when the plan was made (backups, sink, undo), and {now}."
+    )
+    assert (declared.checkpoint / "commits/7").exists()
+
+
+@pytest.mark.parametrize("how", ["option", "environment"])
+def test_whoever_says_that_there_is_no_file_is_told_that_nothing_is_compared(declared, capsys, monkeypatch, how):
+    plan = declared.file.parent / "plan.json"
+    assert ckpt(capsys, "rollback", "orders", "--to-batch", 6, "--plan-out", plan)[0] == 0
+    if how == "environment":
+        monkeypatch.setenv("CKPT_FILE", "none")
+    words = [] if how == "environment" else ["--file", "none"]
+    assert run(["rollback", str(declared.checkpoint), "--plan", str(plan), *words]) == 0
+    assert "nothing is compared with what the query file declared" in capsys.readouterr().err
+
+
+def test_a_plan_of_which_options_declared_all_needs_no_file_afterwards(declared, capsys):
+    plan = declared.file.parent / "plan.json"
+    declared.file.write_text(
+        f"format_version: 1\nqueries: {{orders: {{checkpoint: {declared.checkpoint}, sink: noop}}}}"
+    )
+    assert ckpt(capsys, "rollback", "orders", "--to-batch", 6, "--sink", "kafka", "--plan-out", plan)[0] == 0
+    declared.file.unlink()
+    assert ckpt(capsys, "rollback", declared.checkpoint, "--plan", plan)[0] == 0
 
 
 def test_what_an_option_said_in_place_of_the_file_makes_no_plan_stale(declared, capsys):
@@ -182,6 +209,25 @@ def test_backups_of_a_query_are_under_the_root_that_the_file_says(declared, caps
     assert ckpt(capsys, "verify", "orders")[0] == 0
 
 
+def test_a_prune_keeps_what_the_file_says_but_for_what_an_option_says(declared, capsys):
+    declared("keep: {last: 2, tag: [before]}")
+    for tag in ("before", "x", "x"):
+        assert ckpt(capsys, "backup", "orders", "--tag", tag)[0] == 0
+    assert run(["prune", "orders", "--json"]) == 0
+    said = capsys.readouterr()
+    assert said.err == f"Declared: --keep-last by {declared.file} line 7, --keep-tag by {declared.file} line 7.\n"
+    policy = json.loads(said.out)["plan"]["policy"]
+    assert (policy["keep_last"], policy["keep_tags"], policy["keep_daily"]) == (2, ["before"], 0)
+    pruned = ckpt(capsys, "prune", "orders", "--keep-last", 1, "--execute")[1]["plan"]
+    assert (pruned["policy"]["keep_last"], pruned["policy"]["keep_tags"]) == (1, ["before"])
+    assert [backup["tags"] for backup in ckpt(capsys, "backups", "orders")[1]["backups"]] == [["before"], ["x"]]
+
+
+def test_a_prune_without_any_rule_names_both_places_of_one(declared, capsys):
+    assert run(["prune", "orders"]) == 2
+    assert "give at least one --keep option, or the key keep in the query file" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("option", [("--to", "orders"), ("--to=orders",)])
 def test_a_restore_goes_to_the_checkpoint_of_a_name_and_to_no_directory_of_that_name(declared, capsys, option):
     assert ckpt(capsys, "backup", "orders")[0] == 0
@@ -218,13 +264,6 @@ def test_without_a_query_file_nothing_changes(declared, capsys):
     declared.file.unlink()
     assert ckpt(capsys, "show", declared.checkpoint)[0] == 0
     assert run(["show", "orders"]) == 3
-
-
-def test_each_option_that_the_file_fills_is_one_of_a_command():
-    known = {option for command in cli.commands.values() for param in command.params for option in param.opts}
-    assert set(_OPTIONS) <= known
-    for command, options in _OF_COMMANDS.items():
-        assert set(options) <= {option for param in cli.commands[command].params for option in param.opts}
 
 
 #: Each command that takes a location, with what else it needs; none is a wrong use, whatever it finds.

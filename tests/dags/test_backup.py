@@ -35,6 +35,14 @@ def test_each_query_of_the_file_has_a_root_of_its_own():
         assert dag.get_task(f"back_up_queries.{name}").expand_input.value == [{"query": "orders"}, {"query": "totals"}]
 
 
+def test_what_nobody_keeps_by_an_argument_is_kept_as_the_file_says_or_as_ever():
+    with DAG("mine") as dag:
+        back_up_queries(["orders"])
+    kept = dag.get_task("back_up_queries.prune").partial_kwargs
+    assert (kept["keep_otherwise"], kept["min_redundancy"]) == (backup.KEEP, 2)
+    assert not {"keep_last", "keep_daily"} & kept.keys()
+
+
 def test_a_location_needs_a_root():
     with DAG("mine"), pytest.raises(ValueError, match="give backup_root"):
         back_up_queries(["orders", "/lake/totals"])

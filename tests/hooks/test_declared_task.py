@@ -41,6 +41,7 @@ queries:
     classes: [com.acme.Provider]
     backups: backups/{query}
     undo: undo/{query}
+    keep: {last: 2, hourly: 3, daily: 4, weekly: 5, monthly: 6, tag: [before]}
   totals: {checkpoint: lake/totals}
 """
 
@@ -276,6 +277,18 @@ def test_a_plan_of_other_declarations_is_stale(planned, named, change, told, fil
     name = {"checkpoint": planned.checkpoint, "query": None} if named == "checkpoint" else {}
     with pytest.raises(AirflowFailException, match=f"STALE_PLAN: .*{told.replace('line 6', 'line [67]')}"):
         planned.carried_out(plan, **name)
+
+
+@pytest.mark.parametrize("lost", ["the query", "the file"])
+def test_a_plan_whose_query_no_file_declares_any_more_is_stale(planned, file, monkeypatch, lost):
+    plan = planned()
+    if lost == "the query":
+        file.write_text("format_version: 1\n")
+    else:
+        monkeypatch.delenv("AIRFLOW__CKPT__FILE")
+    now = "ckpt.yaml does not declare it now" if lost == "the query" else "there is no query file now that can be read"
+    with pytest.raises(AirflowFailException, match=rf"STALE_PLAN: .*\(sink, undo\), and .*{now}"):
+        planned.carried_out(plan, query=None, checkpoint=planned.checkpoint)
 
 
 def test_a_plan_of_the_same_declarations_is_carried_out(planned):

@@ -19,6 +19,7 @@ queries:
     trigger: processingTime
     confs: {spark.sql.shuffle.partitions: 8}
     alert: {behind: 5m, delay: 10m, rows: 1000}
+    keep: {last: 7, daily: 14, tag: [before-4.3]}
   totals:
     checkpoint: dbfs:/mnt/lake/c/totals
     sources: {clicks: "delta:dbfs:/mnt/lake/clicks", views: "rate"}
@@ -73,6 +74,8 @@ BROKEN = {
     "old version": (query('spark_version: "2.4"'), "queries.a.spark_version: Spark 2.4 is not supported"),
     "form: confs": (query("confs: [a]"), "queries.a.confs: confs is not a mapping"),
     "form: conf without a value": (query("confs: {spark.a: }"), "queries.a.confs: the conf spark.a has no value"),
+    "form: keep": (query("keep: {last: many}"), "line 5, queries.a.keep.last: it is 'many', and has to be a whole"),
+    "form: keep of a tag": (query("keep: {tag: a}"), "line 5, queries.a.keep.tag: it is a list of tags"),
     "form: alert": (query("alert: {behnd: 5m}"), "queries.a.alert.behnd: it is unknown here"),
     "duration": (query("alert: {behind: soon}"), "line 5, queries.a.alert.behind: 'soon'"),
     "form: rows": (query("alert: {rows: many}"), "queries.a.alert.rows: it is 'many', and has to be a whole number"),

@@ -24,6 +24,7 @@ queries:
     classes: [com.acme.Provider]
     backups: s3://lake/backups/{query}
     undo: s3://lake/undo/{query}
+    keep: {last: 7, hourly: 24, daily: 14, weekly: 4, monthly: 12, tag: [before-4.3]}
   both: {checkpoint: /both, sources: ["kafka:main/a", "kafka:other/b"]}
   bare: {checkpoint: /bare}
 """
@@ -46,6 +47,12 @@ ORDERS = {
     "classes": ("com.acme.Provider",),
     "backup_root": "s3://lake/backups/orders",
     "undo_root": "s3://lake/undo/orders",
+    "keep_last": 7,
+    "keep_hourly": 24,
+    "keep_daily": 14,
+    "keep_weekly": 4,
+    "keep_monthly": 12,
+    "keep_tags": ("before-4.3",),
 }
 
 

@@ -23,6 +23,7 @@ def test_each_query_has_what_the_file_says_of_it():
     assert orders.clusters == {"0": Cluster("b1:9092,b2:9092", {}, "kafka_default")}
     assert (orders.deploy.sink.text, orders.deploy.trigger) == ("file:s3://lake/orders", "processingTime")
     assert orders.alert == Alert(behind_ms=300_000, delay_ms=600_000, rows=1000)
+    assert (orders.keep, totals.keep) == ({"last": 7, "daily": 14, "tag": ("before-4.3",)}, {})
     assert (orders.backups, orders.undo) == ("s3://lake/backups/orders", "s3://lake/ckpt-undo/orders")
     assert (orders.deploy.spark_version, totals.deploy.spark_version) == ((4, 3), (4, 2))
     assert totals.checkpoint == "abfss://lake@account.dfs.core.windows.net/c/totals"
@@ -31,6 +32,12 @@ def test_each_query_has_what_the_file_says_of_it():
     shop = file.pipelines["shop"]
     assert (shop.spec, shop.remote, shop.flows) == ("spark-pipeline.yml", "sc://host:15002", {})
     assert (shop.any_flow.backups, shop.any_flow.deploy.spark_version) == ("s3://lake/backups/<flow>", (4, 3))
+
+
+def test_the_rules_of_a_query_are_in_the_place_of_those_of_the_defaults():
+    text = "format_version: 1\ndefaults: {keep: {last: 7, daily: 14}}\nqueries: {a: {checkpoint: c, keep: {last: 1}}, b: {checkpoint: d}}"
+    queries = parse_query_file(text).queries
+    assert (queries["a"].keep, queries["b"].keep) == ({"last": 1}, {"last": 7, "daily": 14})
 
 
 def test_a_relative_path_is_one_beside_the_file():

@@ -16,8 +16,6 @@ from airflow_provider_ckpt.untrusted.bounded_json import parse_json
 
 #: Characters of a value that a plan holds; of a longer one it holds a digest.
 LONGEST = 200
-#: What is said of a plan that was made with declarations of a query file, where there are none now.
-GONE = "a query file declared this query when the plan was made, and none does now: nothing is compared."
 
 
 def with_declared(plan: Plan, query: Query, given: Collection[str] = ()) -> Plan:
@@ -60,6 +58,30 @@ def require_same_declared(plan: Plan, file: QueryFile, query: Query) -> None:
             f"the query file has changed since the plan was made: {'; '.join(changed)}.",
             location=plan.location,
             hint="Nothing was done. Make the plan anew.",
+        )
+
+
+def require_not_declared(plan: Plan, place: str | None, hint: str) -> None:
+    """Raise StalePlanError for a plan of a query that a file declared when it was made, where no file does now.
+
+    A plan of which every declaration was given in place of that of the file is none.
+
+    Args:
+        plan: The plan.
+        place: The query file that there is now; None without one that can be read.
+        hint: What to do.
+
+    Raises:
+        StalePlanError: The error says what the file declared.
+        PlanError: What the plan says of it makes no sense.
+    """
+    lost = [key for key, value in _before(plan, {}).items() if value is not None]
+    if lost:
+        now = "there is no query file now that can be read" if place is None else f"{place} does not declare it now"
+        raise StalePlanError(
+            f"a query file declared this query when the plan was made ({', '.join(sorted(lost))}), and {now}.",
+            location=plan.location,
+            hint=f"Nothing was done. {hint}",
         )
 
 

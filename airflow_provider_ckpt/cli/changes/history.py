@@ -24,6 +24,7 @@ from airflow_provider_ckpt.cli.options import (
 )
 from airflow_provider_ckpt.cli.query_names import query_at
 from airflow_provider_ckpt.cli.render import print_error, print_json, print_tables, say
+from airflow_provider_ckpt.cli.sectioned import Names
 from airflow_provider_ckpt.cli.streams import has_done
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointError, CheckpointNotFoundError
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     "ckpt history s3://lake/checkpoints --since now-7d --by ann",
     "ckpt history s3://lake/checkpoints/orders --plan 451407f95c58d253",
     also=TIMES,
+    names=Names(several="at once", pipeline="flows"),
 )
 @click.argument("location", shell_complete=directories, nargs=-1)
 @click.option(

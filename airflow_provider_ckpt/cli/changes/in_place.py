@@ -17,6 +17,7 @@ from airflow_provider_ckpt.change.plan.fenced import idle_query_warning
 from airflow_provider_ckpt.change.plan.plan import Plan
 from airflow_provider_ckpt.change.record.find_done import find_applied, receipt_of
 from airflow_provider_ckpt.changes.fence.put_first import plan_behind
+from airflow_provider_ckpt.checkpoint.find_flows import refuse_replaced
 from airflow_provider_ckpt.cli.changes.ask_stopped import ask_stopped, can_ask, require_worth_asking
 from airflow_provider_ckpt.cli.changes.change_output import report_change, show_plan
 from airflow_provider_ckpt.cli.changes.plan_files import read_plan, write_plan
@@ -30,7 +31,7 @@ from airflow_provider_ckpt.cli.options import (
     stopping,
     user_and_host,
 )
-from airflow_provider_ckpt.cli.query_names import META, Named, origins_of, require_declared, with_declarations
+from airflow_provider_ckpt.cli.query_names import META, Named, require_declared, tell_origins, with_declarations
 from airflow_provider_ckpt.cli.render import progress_bar, say
 from airflow_provider_ckpt.fleet.find_readers import plan_with_readers
 from airflow_provider_ckpt.storage.store import Store
@@ -108,6 +109,7 @@ class Change:
         stores = Stores.of(self.location, self.opener, undo=self.undo_root, **asked.places)
         plan = read_plan(path, asked.kind)
         require_own_place(plan, stores)
+        refuse_replaced(stores.checkpoint)  # no name means such a version, which says more than that
         require_declared(plan)
         self.carry_out(plan, stores, more)
 
@@ -173,9 +175,8 @@ class Change:
         how, receipt, done = self.how, None, find_applied(plan, stores)
         is_stopped: Word = how.query_is_stopped
         is_shown = False
-        if origins := origins_of(click.get_current_context()):
+        if origins := tell_origins():
             more = {**(more or {}), "declared": origins}
-            tell_user(f"Declared: {', '.join(f'{option} by {origin}' for option, origin in origins.items())}.")
         if how.plan_out and done is None:
             write_plan(how.plan_out, plan, (stores.checkpoint, stores.sink, stores.undo, stores.backups))
         if how.execute and done is not None:

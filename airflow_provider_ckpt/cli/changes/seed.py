@@ -29,6 +29,7 @@ from airflow_provider_ckpt.cli.options import (
     user_and_host,
 )
 from airflow_provider_ckpt.cli.render import progress_bar
+from airflow_provider_ckpt.cli.sectioned import Names
 from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.untrusted.bounded_json import parse_json
 
@@ -38,6 +39,7 @@ from airflow_provider_ckpt.untrusted.bounded_json import parse_json
     "file:s3://lake/orders",
     """ckpt seed /data/checkpoints/new --source 0=kafka --offsets '{"0": {"orders": {"0": 500}}}' --sink kafka""",
     also=TIMES,
+    names=Names(checkpoint_option="--from", needs_place=False),
 )
 @click.argument("location", shell_complete=directories)
 @options_of(SeedRequest)

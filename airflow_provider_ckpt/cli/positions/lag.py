@@ -23,6 +23,7 @@ from airflow_provider_ckpt.cli.options import (
 from airflow_provider_ckpt.cli.positions.source_options import AskedSources, asked_sources, asking
 from airflow_provider_ckpt.cli.query_names import deploys_of_file, query_of
 from airflow_provider_ckpt.cli.render import print_json, print_tables, say
+from airflow_provider_ckpt.cli.sectioned import Names
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.errors import CheckpointError
@@ -49,6 +50,7 @@ MOST_ROWS = 100
     "ckpt lag s3://lake/checkpoints/orders --source 0=kafka:broker:9092",
     "ckpt lag s3://lake/checkpoints/orders --source 0=kafka:broker:9092 --max 5m",
     "ckpt lag s3://lake/checkpoints/orders --source 0=delta:s3://lake/orders --format openmetrics",
+    names=Names(several="at once", pipeline="flows"),
 )
 @click.argument("location", shell_complete=directories, nargs=-1)
 @asking

@@ -23,7 +23,7 @@ from airflow_provider_ckpt.cli.queries.output import show
 from airflow_provider_ckpt.cli.query_names import declared_file, declared_storage, unknown_name
 from airflow_provider_ckpt.fleet import THREADS
 from airflow_provider_ckpt.fleet.queries.read_flows import read_flows
-from airflow_provider_ckpt.fleet.queries.read_queries import QueryReader
+from airflow_provider_ckpt.fleet.queries.read_queries import TIMEOUT_S, QueryReader
 from airflow_provider_ckpt.fleet.queries.row import exit_code_of
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     "--timeout DURATION",
     "How long each reading may take, of a checkpoint, its sources, its backups or its changes; a plain number is "
     "seconds. What does not answer by then is shown as not known.",
-    default="15s",
+    default=f"{TIMEOUT_S:g}s",
     type=PAUSE,
 )
 @option(
@@ -82,6 +82,20 @@ def queries(
     shown_as = format_of(document, as_json=as_json)
     if watch and shown_as != "text":
         raise click.UsageError("--watch shows text: leave out --json and --format")
+    wanted, opened = _find(names, storage_options)
+    config = dict(pairs(kafka_config, "--kafka-config"))
+    reader = QueryReader(wanted, opened, config, threads=threads, timeout_s=timeout)
+    if watch:
+        from airflow_provider_ckpt.cli.queries.watch import watch as watch_queries  # what one call needs
+
+        watch_queries(reader, poll_interval, lambda: _find(names, storage_options))
+    rows = list(reader.read())
+    show(rows, wanted.file.place, shown_as)
+    return exit_code_of(rows)
+
+
+def _find(names: tuple[str, ...], storage_options: tuple[str, ...]) -> tuple[WantedQueries, Callable[[str], Store]]:
+    """The queries of the file as it is now, and what opens their locations. Raises click.UsageError."""
     file = declared_file()
     opened = opening((*declared_storage(file, storage_options), *storage_options))
     wanted = read_flows(file, names, opened)
@@ -89,25 +103,4 @@ def queries(
         raise click.UsageError(unknown_name(wanted.unknown[0], wanted.file))
     if not wanted.names and not wanted.failures:
         raise click.UsageError(f"{file.place} declares no query")
-    config = dict(pairs(kafka_config, "--kafka-config"))
-    reader = QueryReader(wanted, opened, config, threads=threads, timeout_s=timeout)
-    if watch:
-        from airflow_provider_ckpt.cli.queries.watch import watch as watch_queries  # what one call needs
-
-        watch_queries(reader, poll_interval, lambda: _found_again(names, opened))
-    rows = list(reader.read())
-    show(rows, file.place, shown_as)
-    return exit_code_of(rows)
-
-
-def _found_again(names: tuple[str, ...], opened: Callable[[str], Store]) -> WantedQueries | None:
-    """The queries of the file as it is now; None for a file that has become broken, which is said."""
-    try:
-        file = declared_file()
-        wanted = read_flows(file, names, opened)
-        if wanted.unknown:
-            raise click.UsageError(unknown_name(wanted.unknown[0], wanted.file))
-    except click.UsageError as error:
-        click.secho(f"Warning: {error.message}; the queries are read as before.", fg="yellow", err=True)
-        return None
-    return wanted
+    return wanted, opened

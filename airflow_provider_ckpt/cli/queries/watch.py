@@ -18,38 +18,52 @@ from airflow_provider_ckpt.fleet.queries.read_flows import WantedQueries
 from airflow_provider_ckpt.fleet.queries.read_queries import QueryReader
 from airflow_provider_ckpt.fleet.queries.row import QueryRow
 from airflow_provider_ckpt.report.query_tables import headline
+from airflow_provider_ckpt.storage.store import Store
 from airflow_provider_ckpt.times import time_text
 
 #: Lines of a terminal that are left to what stands around the table.
 _AROUND = 14
 
 
-def watch(reader: QueryReader, interval_s: float, find: Callable[[], WantedQueries | None]) -> NoReturn:
+#: Finds the queries, and gives them with what opens their locations; raises click.UsageError.
+Find = Callable[[], tuple[WantedQueries, Callable[[str], Store]]]
+
+
+def watch(reader: QueryReader, interval_s: float, find: Find) -> NoReturn:
     """Read and show the queries until somebody interrupts it.
 
     Args:
         reader: Reads them.
         interval_s: From the begin of one reading to that of the next, seconds.
-        find: Finds the queries anew after each pause, because the file may have changed; None leaves them as they are.
+        find: Finds the queries anew after each pause, because the file may have changed; while it is broken, what it
+            said before counts.
     """
-    before: dict[str, QueryRow] = {}
+    before, problem = dict[str, QueryRow](), ""
     while True:
         began_s = time.monotonic()
         rows = list(reader.read())
         if sys.stdout.isatty():
-            _draw(rows, interval_s)
+            _draw(rows, interval_s, problem)
         else:
             _tell(rows, before)
         before = {row.name: row for row in rows}
         time.sleep(max(0.05, interval_s - (time.monotonic() - began_s)))
-        if (found := find()) is not None:
-            reader.take(found)
+        told = problem
+        try:
+            reader.take(*find())
+            problem = ""
+        except click.UsageError as error:
+            problem = f"Warning: {' '.join(error.message.split())}; the queries are read as the file said before."
+        if problem not in ("", told) and not sys.stdout.isatty():
+            say(problem, colour="yellow", err=True)
 
 
-def _draw(rows: Sequence[QueryRow], interval_s: float) -> None:
+def _draw(rows: Sequence[QueryRow], interval_s: float, problem: str) -> None:
     """The table in place of the one before."""
     click.clear()
     say(f"{time_text(now_ms())}, read again each {interval_s:g} s; Ctrl-C ends it.")
+    if problem:
+        say(problem, colour="yellow")
     print_for_people(rows, max(5, shutil.get_terminal_size().lines - _AROUND))
 
 

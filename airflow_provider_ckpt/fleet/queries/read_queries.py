@@ -110,18 +110,30 @@ class QueryReader:
         threads: int = THREADS,
         timeout_s: float = TIMEOUT_S,
     ) -> None:
-        self.take(wanted)
-        self._open = open_store
         self._config = {_SOCKET_TIMEOUT: str(max(1_000, int(timeout_s * 1_000))), **kafka_config}
-        self._configs = options_of_clusters(wanted.file.queries.values()) if configs is None else configs
+        self._given_configs, self._configs = configs, dict[str, Mapping[str, Any]]()
         self._threads, self._timeout_s = threads, timeout_s
-        self._brokers = Brokers(self._config, configs=self._configs)
+        self._brokers = Brokers(self._config)
         self._silence, self._late = Silence(), dict[str, str]()
         self._seen: dict[str, _Seen] = {}
         self._backups: dict[str, NewestBackup] = {}
+        self._file = wanted.file
+        self.take(wanted, open_store)
 
-    def take(self, wanted: WantedQueries) -> None:
-        """Read these queries from now on: a flow of a pipeline has a new version after a full refresh."""
+    def take(self, wanted: WantedQueries, open_store: Callable[[str], Store]) -> None:
+        """Read these queries from now on: the file may have changed, and a flow has a new version after a full refresh.
+
+        Args:
+            wanted: The queries.
+            open_store: Opens a location.
+        """
+        given = self._given_configs
+        configs = dict(options_of_clusters(wanted.file.queries.values()) if given is None else given)
+        if configs != self._configs:
+            self._brokers = Brokers(self._config)  # without the connections of other settings
+        if wanted.file.storage != self._file.storage:  # one location may be another place then
+            self._seen, self._backups = {}, {}
+        self._configs, self._open = configs, open_store
         self._file, self._failures = wanted.file, wanted.failures
         self._queries = [wanted.file.queries[name] for name in wanted.names]
 

@@ -7,7 +7,10 @@ import sys
 import pytest
 
 from airflow_provider_ckpt.cli import run
+from airflow_provider_ckpt.cli.queries import command as module_of_command
 from airflow_provider_ckpt.cli.queries import watch as module
+from airflow_provider_ckpt.fleet.queries import read_queries
+from airflow_provider_ckpt.sources.kafka.ask_brokers import Brokers
 from tests.fleets import damage
 
 
@@ -58,16 +61,58 @@ def test_a_query_that_goes_on_is_no_line(declared, capsys, pauses):
     assert line.endswith("Z 1 query: nothing is wrong in what was judged")
 
 
-def test_the_file_is_read_again_and_a_broken_one_ends_nothing(declared, capsys, pauses):
+@pytest.mark.parametrize("breaks", ["broken", "empty", "gone", "without the name"])
+def test_the_file_is_read_again_and_a_broken_one_is_one_line_and_ends_nothing(declared, capsys, pauses, breaks):
+    texts = {"broken": "  orders: [", "empty": "", "without the name": "  totals: {checkpoint: /gone}"}
+    path = declared.root / "ckpt.yaml"
     declared(f"  orders: {{checkpoint: {declared.checkpoint}}}")
     pauses(
-        lambda: declared("  orders: ["),
+        lambda: path.unlink() if breaks == "gone" else declared(texts[breaks]),
+        lambda: None,
+        lambda: None,
         lambda: declared(f"  orders: {{checkpoint: {declared.checkpoint}, alert: {{age: 1ms}}}}"),
+    )
+    assert run(["queries", "--watch", *(["orders"] if breaks == "without the name" else [])]) == 130
+    told = capsys.readouterr()
+    assert told.err.strip().count("\n") == 0 and str(path) in told.err
+    assert told.err.strip().endswith("; the queries are read as the file said before.")
+    assert "the age of the newest commit" in told.out and "gone" not in told.out
+
+
+def test_a_terminal_shows_that_the_file_is_broken_above_each_table(declared, capsys, pauses, monkeypatch):
+    declared(f"  orders: {{checkpoint: {declared.checkpoint}}}")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    pauses(
+        lambda: declared("  orders: ["),
+        lambda: None,
+        lambda: declared(f"  orders: {{checkpoint: {declared.checkpoint}}}"),
     )
     assert run(["queries", "--watch"]) == 130
     told = capsys.readouterr()
-    assert "the queries are read as before" in told.err
-    assert "the age of the newest commit" in told.out
+    assert (told.out.count("the queries are read as the file said before."), told.err.strip()) == (2, "")
+
+
+def test_changed_settings_of_storage_and_of_a_cluster_count_from_the_next_reading_on(
+    declared, capsys, pauses, monkeypatch
+):
+    opened, asked = [], []
+    real = module_of_command.opening
+    monkeypatch.setattr(module_of_command, "opening", lambda options: opened.append(options) or real(()))
+    monkeypatch.setattr(read_queries, "Brokers", lambda config, *more, **named: asked.append(more) or Brokers(config))
+    query = f"  orders: {{checkpoint: {declared.checkpoint}, sources: ['kafka:main/t']}}"
+
+    def declare(endpoint: str, protocol: str) -> None:
+        kafka = f"kafka: {{main: {{bootstrap.servers: 'b:9092', security.protocol: {protocol}}}}}\n"
+        declared(query, f"storage: {{options: {{endpoint_url: '{endpoint}'}}}}\n{kafka}")
+
+    declare("http://old", "PLAINTEXT")
+    pauses(lambda: declare("http://new", "SSL"))
+    assert run(["queries", "--watch", "--timeout", "1s"]) == 130
+    assert [options[0] for options in opened][:2] == ["endpoint_url=http://old", "endpoint_url=http://new"]
+    configs = [more[1]["b:9092"]["security.protocol"] for more in asked if more]
+    assert (configs[0], configs[-1]) == ("PLAINTEXT", "SSL")
+    connections = [more[0] for more in asked if more]
+    assert connections[-1] == {}, "the connection of the settings before is not used again"
 
 
 def test_a_terminal_gets_the_table_anew(declared, capsys, pauses, monkeypatch):
