@@ -22,7 +22,7 @@ from airflow_provider_ckpt.checks.remedies import Remedy, repartition
 from airflow_provider_ckpt.query.deploy import DeploySpec
 from airflow_provider_ckpt.query.spark_version import SparkVersion
 from airflow_provider_ckpt.restart.file_manager import classes_to_find
-from airflow_provider_ckpt.restart.judged import CLASS, is_closed, not_judged
+from airflow_provider_ckpt.restart.judged import CLASS, could_be_judged, is_closed, not_judged
 from airflow_provider_ckpt.restart.real_time import REAL_TIME, trigger_of
 from airflow_provider_ckpt.restart.source_commands import continue_sources
 from airflow_provider_ckpt.restart.sources import SOURCE_EVOLUTION
@@ -59,6 +59,7 @@ class Forecast:
         next_batches: What the first batch reads of each source; None when no Kafka source is declared.
         waits_for_data: Whether no batch runs without new data: all sources are read to their ends, or results of
             closed windows wait for it.
+        data_unknown: Whether nobody has read if there is new data for the first batch, which it may wait for.
     """
 
     resumes_at_batch: int | None
@@ -73,6 +74,7 @@ class Forecast:
     topic_ids: Mapping[str, str] = field(default_factory=dict)
     next_batches: NextBatches | None = None
     waits_for_data: bool = False
+    data_unknown: bool = False
 
     @property
     def found(self) -> str:
@@ -84,8 +86,8 @@ class Forecast:
 
     @property
     def decision(self) -> str:
-        """``block``, ``warn`` or ``pass``: what was not judged is never a ``pass``."""
-        return "warn" if self.unknown and self.found == "pass" else self.found
+        """``block``, ``warn`` or ``pass``: what was not judged and could have been is never a ``pass``."""
+        return "warn" if could_be_judged(self.unknown) and self.found == "pass" else self.found
 
     def closes(self, fail_on: str) -> bool:
         """True if a gate closes: on ``block`` in any case, on ``warn`` when it is to fail on that."""
@@ -111,7 +113,8 @@ class Forecast:
         if errors:
             return f"{starts}, but {errors[0].message.rstrip('.')}"
         warnings = sum(finding.severity == "warning" for finding in self.findings)
-        return f"{starts}, with {warnings} warning{'s' if warnings > 1 else ''}" if warnings else starts
+        starts = f"{starts}, with {warnings} warning{'s' if warnings > 1 else ''}" if warnings else starts
+        return f"{starts}; whether there is new data for it was not read" if self.data_unknown else starts
 
     def to_dict(self) -> ForecastWithFindingsFields:
         """JSON-ready."""
@@ -139,7 +142,7 @@ def forecast(
     lost: Losses | None = None,
     batches: NextBatches | None = None,
     *,
-    all_read: bool = False,
+    all_read: bool | None = None,
 ) -> Forecast:
     """Forecast the restart of the query of a checkpoint that was read.
 
@@ -148,7 +151,8 @@ def forecast(
         deploy: The deploy on it.
         lost: Answers of its sources, when they were asked; Spark asks them after everything else.
         batches: Ranges that it reads next, when its sources were asked.
-        all_read: True if all of its sources were asked, and none has anything that the query has not read.
+        all_read: True if all of its sources were asked, and none has anything that the query has not read; False if one
+            has, and None if that is not known.
     """
     met = list(dict.fromkeys([*start(view, deploy), *named(lost.findings if lost else (), deploy.spark_version)]))
     error = next((finding.spark_error for finding in met if finding.spark_error), None)
@@ -160,7 +164,8 @@ def forecast(
         return Forecast(None, None, error, confs, findings, unknown=unknown, topic_ids=topic_ids)
     trigger = trigger_of(deploy.trigger, view.operator_names)
     drops_planned = trigger == REAL_TIME
-    is_idle = all_read and trigger not in (REAL_TIME, "continuous") and view.in_flight is None
+    waits = trigger not in (REAL_TIME, "continuous") and view.in_flight is None
+    is_waiting = (waits and bool(all_read)) or why_waiting(view) is not None
     return Forecast(
         resumes_at_batch=view.next_batch,
         reruns_batch=None if drops_planned else view.in_flight,
@@ -173,7 +178,8 @@ def forecast(
         unknown=unknown,
         topic_ids=topic_ids,
         next_batches=batches,
-        waits_for_data=is_idle or why_waiting(view) is not None,
+        waits_for_data=is_waiting,
+        data_unknown=waits and all_read is None and not is_waiting,
     )
 
 

@@ -92,22 +92,25 @@ def forecast_restart(
     return view, forecast(view, deploy, lost, batches, all_read=is_read)
 
 
-def _is_read(view: CheckpointView, question: LagQuestion, access: Access, brokers: Brokers) -> bool:
-    """True if every source was asked where it ends, and the query has read all of it."""
+def _is_read(view: CheckpointView, question: LagQuestion, access: Access, brokers: Brokers) -> bool | None:
+    """True if every source was asked where it ends, and the query has read all of it; False if one has unread data."""
     from airflow_provider_ckpt.sources.read_lag import read_lag  # loads the sources, as above
 
     if view.latest_committed is None or view.in_flight is not None:
-        return False
+        return None
     files = [source for source in question.sources.values() if source.type == "file" and source.place]
     try:
         if not all(access.open_store(source.directory).ls()[0] for source in files):
-            return False  # without a file it need not be what the query has read
+            return None  # without a file it need not be what the query has read
         lags = read_lag(view, question, access, now_ms(), brokers)
     except CheckpointError:  # which says nothing of the restart that was not judged before
+        return None
+    if any(lag.total for lag in lags):
         return False
-    return bool(lags) and all(
+    is_read = bool(lags) and all(
         lag.source_type and lag.total == 0 and not lag.is_partial and not lag.lost for lag in lags
     )
+    return is_read or None
 
 
 def _examined(store: Store, *, quick: bool, sink: Store | None = None) -> CheckpointView:

@@ -170,7 +170,10 @@ def test_empty_text_says_nothing(checkpoint):
     empty = dict.fromkeys(("confs", "conf_file", "sources", "sink", "operators", "spark_version", "trigger"), "")
     told = forecast_of(CheckpointGateOperator(task_id="gate", checkpoint=checkpoint, **empty))
     assert told["decision"] == "warn" and told["unknown"] == EVERYTHING
-    assert told["headline"] == f"WARN {checkpoint}: Spark starts and runs batch 8; not judged: {', '.join(EVERYTHING)}"
+    assert (
+        told["headline"]
+        == f"WARN {checkpoint}: Spark starts and runs batch 8; whether there is new data for it was not read; not judged: {', '.join(EVERYTHING)}"
+    )
 
 
 def test_a_deploy_that_declares_everything_passes(checkpoint):
@@ -182,7 +185,7 @@ def test_a_deploy_that_declares_everything_passes(checkpoint):
         "operators": [OPERATOR],
     }
     told = forecast_of(CheckpointGateOperator(task_id="gate", checkpoint=checkpoint, fail_on="warn", **deploy))
-    assert (told["decision"], told["unknown"]) == ("pass", [])
+    assert (told["decision"], told["unknown"]) == ("pass", ["fields of state"])
 
 
 def test_what_was_not_judged_closes_a_gate_that_fails_on_it(checkpoint):

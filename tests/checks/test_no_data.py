@@ -82,6 +82,13 @@ def test_a_query_that_has_read_all_of_its_sources_waits_for_data(tmp_path, capsy
     ) is waits
 
 
+@pytest.mark.parametrize("options", [["--source", "0=file"], []])
+def test_where_no_source_is_asked_nobody_knows_whether_the_batch_runs_at_once(tmp_path, capsys, options):
+    lake = make_lake(tmp_path)
+    run(["gate", f"{lake}/totals", *options])
+    assert "; whether there is new data for it was not read" in " ".join(capsys.readouterr().out.split())
+
+
 @pytest.mark.parametrize("unread", ["a file", "a batch in flight"])
 def test_a_query_with_something_to_read_runs(tmp_path, capsys, unread):
     lake = make_lake(tmp_path)
@@ -92,3 +99,5 @@ def test_a_query_with_something_to_read_runs(tmp_path, capsys, unread):
         (lake / "totals/commits/4").unlink()
     run(["gate", f"{lake}/totals", "--source", f"0=file:{lake}/orders", "--json"])
     assert json.loads(capsys.readouterr().out)["waits_for_data"] is False
+    run(["gate", f"{lake}/totals", "--source", f"0=file:{lake}/orders"])
+    assert "was not read" not in capsys.readouterr().out

@@ -104,8 +104,8 @@ def test_a_fleet_passes_when_everything_was_declared_and_read(golden):
     }
     checkpoint, deploy = golden("agg-hdfs"), declare(DeploySpec(), said)
     (deep,), (quick,) = survey(checkpoint, deploy=deploy, deep=True), survey(checkpoint, deploy=deploy)
-    assert (deep.decision, deep.unknown) == ("pass", ())
-    assert (quick.decision, quick.unknown) == ("warn", ("state", "source logs", "checksum files"))
+    assert (deep.decision, deep.unknown) == ("pass", ("fields of state",))
+    assert (quick.decision, quick.unknown) == ("warn", ("state", "source logs", "checksum files", "fields of state"))
 
 
 def test_locations_that_are_known_already_can_be_judged(fleet):

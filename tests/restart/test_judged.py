@@ -25,6 +25,8 @@ DEPLOY = {
     "sink": "console",
     "operators": ["stateStoreSave"],
 }
+#: What no declaration tells of a stateful query; it alone is no warning.
+FIELDS = "fields of state"
 
 
 def gate(home: Path, document: dict[str, object], *, quick: bool = False) -> Forecast:
@@ -33,8 +35,11 @@ def gate(home: Path, document: dict[str, object], *, quick: bool = False) -> For
 
 
 def test_a_deploy_that_says_everything_passes(golden):
+    """But it says that nobody has judged which fields the code now gives to the state."""
     foretold = gate(golden("agg-hdfs"), DEPLOY)
-    assert (foretold.decision, foretold.unknown) == ("pass", ())
+    assert (foretold.decision, foretold.unknown) == ("pass", (FIELDS,))
+    stateless = gate(golden("file-to-parquet-12"), {**DEPLOY, "confs": {}, "operators": []})
+    assert (stateless.decision, stateless.unknown) == ("pass", ())
 
 
 @pytest.mark.parametrize(("change", "unknown"), [
@@ -53,7 +58,8 @@ def test_a_deploy_that_says_everything_passes(golden):
 ])  # fmt: skip
 def test_what_is_not_declared_is_named_and_is_no_pass(golden, change, unknown):
     foretold = gate(golden("agg-hdfs"), {**DEPLOY, **change})
-    assert (foretold.unknown, foretold.decision) == (unknown, "warn" if unknown else "pass")
+    fields = () if {**DEPLOY, **change}["operators"] is None else (FIELDS,)
+    assert set(foretold.unknown) == {*unknown, *fields} and foretold.decision == ("warn" if unknown else "pass")
 
 
 @pytest.mark.parametrize("lost", ["agg-hdfs", "agg-rocksdb", "file-to-parquet-12"])
@@ -89,7 +95,7 @@ def test_quick_reads_the_logs_alone_and_never_passes(golden):
     checkpoint = golden("agg-hdfs")
     shutil.rmtree(checkpoint / "state/0/0")
     quick = gate(checkpoint, DEPLOY, quick=True)
-    assert (quick.decision, quick.unknown) == ("warn", ("state", "source logs", "checksum files"))
+    assert (quick.decision, quick.unknown) == ("warn", ("state", "source logs", "checksum files", FIELDS))
     assert gate(checkpoint, DEPLOY).decision == "block"
 
 
@@ -99,7 +105,7 @@ def test_quick_reads_the_logs_alone_and_never_passes(golden):
 def test_a_sink_that_skips_batches_and_was_not_read_is_named(golden, sink):
     view = examine(Store.open(str(golden("agg-hdfs"))), deep=True)
     foretold = forecast(view, declare(DeploySpec(), {**DEPLOY, "sink": sink}))
-    assert (foretold.decision, foretold.unknown) == ("warn", ("sink log",))
+    assert (foretold.decision, foretold.unknown) == ("warn", ("sink log", FIELDS))
 
 
 @pytest.mark.parametrize(("last_batch", "decision"), [(None, "pass"), (7, "pass"), (8, "block"), (99, "block")])
@@ -107,21 +113,23 @@ def test_what_a_table_remembers_is_judged(golden, last_batch, decision):
     """The checkpoint goes on with batch 8, and a table skips every batch that it has seen."""
     view = examine(Store.open(str(golden("agg-hdfs"))), deep=True)
     deploy = declare(DeploySpec(), {**DEPLOY, "sink": "delta:s3://lake/orders"})
-    assert forecast(view, deploy).unknown == ("sink log",)
+    assert forecast(view, deploy).unknown == ("sink log", FIELDS)
     marker = SinkMarker("delta", "s3://lake/orders", "", last_batch)
     foretold = forecast(replace(view, marker=marker), deploy)
-    assert (foretold.decision, foretold.unknown) == (decision, ())
+    assert (foretold.decision, foretold.unknown) == (decision, (FIELDS,))
     assert {finding.code for finding in foretold.findings} == ({"CKPT140"} if decision == "block" else set())
 
 
 @pytest.mark.parametrize(("arguments", "code", "first"), [
-    ((), 0, "WARN {}: Spark starts and runs batch 8; not judged: spark_version, confs, sources, operators, sink"),
+    ((), 0, "WARN {}: Spark starts and runs batch 8; whether there is new data for it was not read; not judged: "
+     "spark_version, confs, sources, operators, sink"),
     (("--fail-on", "warn"), 1, "WARN {}: Spark starts"),
-    (("--quick",), 0, "WARN {}: Spark starts and runs batch 8; not judged: spark_version, confs, sources, operators, "
-     "sink, state, source logs, checksum files"),
-    (("--file", "ckpt.yaml", "--fail-on", "warn"), 0, "PASS {}: Spark starts and runs batch 8"),
-    (("--file", "ckpt.yaml", "--quick", "--fail-on", "warn"), 1, "WARN {}: Spark starts and runs batch 8; not "
-     "judged: state, source logs, checksum files"),
+    (("--quick",), 0, "WARN {}: Spark starts and runs batch 8; whether there is new data for it was not read; not "
+     "judged: spark_version, confs, sources, operators, sink, state, source logs, checksum files"),
+    (("--file", "ckpt.yaml", "--fail-on", "warn"), 0, "PASS {}: Spark starts and runs batch 8; whether there is "
+     "new data for it was not read; not judged: fields of state"),
+    (("--file", "ckpt.yaml", "--quick", "--fail-on", "warn"), 1, "WARN {}: Spark starts and runs batch 8; whether "
+     "there is new data for it was not read; not judged: state, source logs, checksum files"),
     (("--file", "ckpt.yaml", "--conf", "spark.sql.shuffle.partitions=8"), 1, "BLOCK {}: Spark starts and runs "
      "batch 8, but spark.sql.shuffle.partitions = 8 will be ignored"),
     (("--file", "ckpt.yaml", "--source-count", "3"), 1, "BLOCK {}: Spark stops with AssertionError, because"),
@@ -147,13 +155,13 @@ def test_tables_without_a_checksum_file_are_named(golden, capsys):
     """RocksDB alone reads what is in them; of those beside a checksum file every byte is read."""
     checkpoint = golden("agg-rocksdb")
     deploy = {**DEPLOY, "confs": {}}
-    assert (gate(checkpoint, deploy).unknown, gate(checkpoint, deploy).decision) == ((), "pass")
+    assert (gate(checkpoint, deploy).unknown, gate(checkpoint, deploy).decision) == ((FIELDS,), "pass")
     for table in checkpoint.glob("state/0/*/SSTs/*.sst"):
         table.write_bytes(b"\0" * table.stat().st_size)
     assert gate(checkpoint, deploy).decision == "block"
     for sidecar in checkpoint.glob("state/0/*/SSTs/.*.crc"):
         sidecar.unlink()
-    assert (gate(checkpoint, deploy).unknown, gate(checkpoint, deploy).decision) == (("state tables",), "warn")
+    assert (gate(checkpoint, deploy).unknown, gate(checkpoint, deploy).decision) == (("state tables", FIELDS), "warn")
     assert run(["check", str(checkpoint), "--deep"]) == 0
     assert "not judged: state tables" in capsys.readouterr().out
 
