@@ -20,6 +20,7 @@ class WrittenFile(click.Path):
 
     def __init__(self, path_type: type[str] | type[Path], *, may_be_directory: bool = False) -> None:
         super().__init__(dir_okay=may_be_directory, path_type=path_type)
+        self.name = "file"  # as messages call it, also where a directory may be given
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The path; its directory is there."""

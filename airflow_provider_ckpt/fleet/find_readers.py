@@ -84,13 +84,13 @@ def with_readers(
     checkpoint = stores.checkpoint
     sink = sink if sink is not None and sink.kind else None
     keeps_nothing = sink is not None and sink.kind in _KEEPING_NOTHING
-    if plan.kind == "reset" and not keeps_nothing:
-        return replace(plan, warnings=(*plan.warnings, *_told_of_moved(plan, checkpoint, sink, open_store, roots)))
-    if plan.kind not in ("rollback", "undo", "salvage") or not plan.actions or keeps_nothing:
+    if plan.kind not in ("rollback", "undo", "salvage", "reset") or not plan.actions or keeps_nothing:
         return plan
     try:
         if any(record.plan.plan_id == plan.plan_id for record in history(checkpoint, stores.undo)):
             return plan
+        if plan.kind == "reset":
+            return replace(plan, warnings=(*plan.warnings, *_told_of_moved(plan, checkpoint, sink, open_store, roots)))
         dropped = _dropped(plan, checkpoint, sink, open_store)
     except CheckpointError as error:
         return replace(plan, warnings=(*plan.warnings, f"Who has read what is dropped is not known: {error}"))
