@@ -74,7 +74,7 @@ def not_judged(view: CheckpointView, deploy: DeploySpec) -> tuple[str, ...]:
 
 
 def could_be_judged(unknown: Iterable[str]) -> tuple[str, ...]:
-    """Of what was not judged, what a declaration, a reading or a look by hand would have settled: it is no pass."""
+    """Of what was not judged, what a declaration, a reading or a check by hand would have settled: it is no pass."""
     return tuple(name for name in unknown if name != STATE_FIELDS)
 
 
