@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from stat import S_IWOTH
 from typing import TYPE_CHECKING
 
 import click
@@ -49,13 +50,15 @@ class FilePlace:
         """
         from airflow_provider_ckpt.fleet.read_query_file import read_query_file  # a room that a location does not need
 
+        if not self.is_named and (doubt := _doubt_of(self.place)):
+            _warn(f"{self.place} {doubt}; it was found, and says what the queries are. --file none leaves it out.")
         try:
             return read_query_file(absolute_location(self.place))
         except (CheckpointError, ValueError) as error:
             if self.is_named or is_needed:
                 raise click.UsageError(str(error)) from None
             told = " ".join(str(error).split())
-            click.secho(f"Warning: {told}; the command goes on without this file.", fg="yellow", err=True)
+            _warn(f"{told}; the command goes on without this file.")
             return None
 
 
@@ -93,10 +96,25 @@ def find_file(place: str | None) -> FilePlace | None:
     named = place or os.environ.get(CKPT_FILE)
     if named:
         return None if named == NONE else FilePlace(named, is_named=True)
-    found = _found_upwards(Path.cwd())
-    return None if found is None else FilePlace(found, is_named=False)
-
-
-def _found_upwards(directory: Path) -> str | None:
+    directory = Path.cwd()
     files = (each / QUERY_FILE for each in (directory, *directory.parents))
-    return next((str(file) for file in files if file.is_file()), None)
+    found = next((file for file in files if os.path.lexists(file)), None)
+    if found is not None and not found.is_file():
+        _warn(f"{found} is no file that can be read, so no query file counts.")
+        return None
+    return None if found is None else FilePlace(str(found), is_named=False)
+
+
+def _doubt_of(place: str) -> str | None:
+    """Why a file that was found may not be what its reader takes it for; None for no reason."""
+    try:
+        stat = Path(place).stat()
+    except OSError:
+        return None  # reading it tells more
+    if stat.st_uid not in (os.geteuid(), 0):
+        return f"belongs to another user ({stat.st_uid})"
+    return "can be changed by every user" if stat.st_mode & S_IWOTH else None
+
+
+def _warn(text: str) -> None:
+    click.secho(f"Warning: {text}", fg="yellow", err=True)

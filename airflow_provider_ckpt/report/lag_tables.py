@@ -58,8 +58,10 @@ def how_far(source: SourceLag) -> str:
         return "where the query is in it cannot be read"
     if source.lost:
         return f"{source.lost:,} unread {source.unit} are gone"
-    age = "of an age that is not known" if source.age_ms is None else f"the oldest {duration_text(source.age_ms)} old"
-    return f"{'at least ' if source.is_partial else ''}{source.total or 0:,} {source.unit} are unread, {age}"
+    unread = f"{'at least ' if source.is_partial else ''}{source.total or 0:,} {source.unit} are unread"
+    if source.age_ms is not None:
+        return f"{unread}, the oldest {duration_text(source.age_ms)} old"
+    return f"{unread}, of an age that is not known" if source.total else unread
 
 
 def _age(age_ms: int | None) -> str | None:

@@ -257,7 +257,7 @@ def backups_table(root: str, listing: BackupListing) -> Table:
             item.query_id,
             time_text(item.created_at_ms),
             item.batch_id,
-            None if item.watermark_ms is None else time_text(item.watermark_ms),
+            time_text(item.watermark_ms) if item.watermark_ms else None,  # 0 is what a query without one has
             f"{len(item.objects)}, {len(item.unknown)} unknown" if item.unknown else len(item.objects),
             f"{size(item.total_bytes)}, {size(item.own_bytes)} of it only in this backup",
             ", ".join(item.tags) or None,

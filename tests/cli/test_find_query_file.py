@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import click
 import pytest
 
+from airflow_provider_ckpt.cli import find_query_file
 from airflow_provider_ckpt.cli.find_query_file import FilePlace, file_of, find_file
 
 
@@ -47,3 +50,31 @@ def test_a_broken_one_is_told_and_left_out_unless_it_is_needed(nearest, capsys):
             place.read(is_needed=False)
     with pytest.raises(click.UsageError):
         FilePlace(nearest, is_named=False).read(is_needed=True)
+
+
+@pytest.mark.parametrize("put", [os.mkfifo, os.mkdir, lambda place: Path(place).symlink_to("/no/such")])
+def test_what_has_its_name_and_is_no_file_is_told_and_hides_those_above(nearest, capsys, put):
+    put("ckpt.yaml")
+    assert find_file(None) is None
+    assert f"Warning: {Path.cwd()}/ckpt.yaml is no file that can be read" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("owner", "mode", "told"),
+    [
+        (os.geteuid(), 0o100666, "can be changed by every user"),
+        (os.geteuid() + 1, 0o100644, f"belongs to another user ({os.geteuid() + 1})"),
+    ],
+)
+def test_one_that_somebody_else_may_have_written_is_told(nearest, capsys, monkeypatch, owner, mode, told):
+    found = SimpleNamespace(stat=lambda: SimpleNamespace(st_uid=owner, st_mode=mode))
+    monkeypatch.setattr(find_query_file, "Path", lambda place: found)
+    FilePlace(nearest, is_named=False).read(is_needed=False)
+    assert f"Warning: {nearest} {told}; it was found" in capsys.readouterr().err
+
+
+def test_one_of_ones_own_that_others_only_read_is_not(nearest, capsys):
+    Path(nearest).chmod(0o644)
+    Path(nearest).write_text("format_version: 1\nqueries: {}\n")
+    FilePlace(nearest, is_named=False).read(is_needed=False)
+    assert "was found" not in capsys.readouterr().err
