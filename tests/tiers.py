@@ -47,8 +47,11 @@ NEEDS_MORE = (
         "triggers",
     ),
     *(
+        "engines/test_local.py",
         "hooks",
+        "cli/changes/test_ask_stopped.py",
         "cli/test_bad_input.py",
+        "cli/test_runs.py",
         "cli/test_source_grammar.py",
         "cli/mcp/test_assistant.py",
         "cli/mcp/test_command.py",

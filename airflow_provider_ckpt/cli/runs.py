@@ -31,6 +31,7 @@ from airflow_provider_ckpt.running.find_unit import Unit, find_unit
 from airflow_provider_ckpt.running.read_application import read_application
 from airflow_provider_ckpt.running.start_query import StartRequest, start_query
 from airflow_provider_ckpt.running.stop_query import StopRequest, stop_query
+from airflow_provider_ckpt.sinks.effects import EFFECTS
 
 if TYPE_CHECKING:
     from airflow_provider_ckpt.engines.engine import Engine
@@ -165,10 +166,10 @@ def start(
 @_interrupting
 @_starting
 @option(
-    "--accept-sink EFFECT",
-    "Effect on the sink that the rollback may have, should the new version fail: skipped, duplicated, unknown. Can be "
-    "given more than once.",
+    "--accept-sink",
+    "Effect on the sink that the rollback may have, should the new version fail. Can be given more than once.",
     multiple=True,
+    type=click.Choice(EFFECTS),
 )
 @breaking_lock
 @executing

@@ -85,7 +85,7 @@ BROKEN = {
     "application without engine": (query("application: {file: a}"), "queries.a.application: it needs the key engine"),
     "application of another engine": (
         query("engine: yarn\n    application: {file: a.jar, manifest: b.yaml}"),
-        "line 6, queries.a.application.manifest: it is unknown here; the keys are args, class, file, submit",
+        "line 6, queries.a.application.manifest: it is unknown here; the keys are args, class, file, spark_submit, submit",
     ),
     "a number as an argument": (
         query("engine: local\n    application: {file: a.py, args: [a, 1]}"),
