@@ -192,7 +192,8 @@ def test_every_command_takes_what_the_reference_says_that_all_take():
 def test_no_document_names_an_option_that_no_command_has(page):
     """But the changelog, which names those that there were; other programs' options are on lines that name these."""
     of_the_demo = set(re.findall('"(--[a-z-]+)"', (ROOT / "demo" / "orders.py").read_text()))
-    known = of_the_demo.union({"--help", "--version", "--py-files"}, *map(options, cli.commands.values()))
+    of_spark = {"--deploy-mode", "--driver-memory", "--properties-file", "--py-files", "--supervise"}
+    known = of_the_demo.union({"--help", "--version"}, of_spark, *map(options, cli.commands.values()))
     known |= {name for action in audit_parser()._actions for name in action.option_strings}
     lines = (
         line

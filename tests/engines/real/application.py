@@ -2,7 +2,8 @@
 
 Query ``n`` of it has its checkpoint in ``PLACE/n/checkpoint``. Its rows come from a source that counts, ten in a batch,
 so that what a run without any stop would write is known. ``foreachBatch`` tells when it begins and when it has ended, in
-files that it creates; the others write to ``PLACE/n/sink``. Beside a file ``PLACE/idle`` no row comes any more.
+files that it creates; the others write to ``PLACE/n/sink``. Beside a file ``PLACE/leave`` it
+ends with exit code 0, inside whatever batch it is.
 """
 
 from __future__ import annotations
@@ -28,7 +29,12 @@ def main() -> None:
     for number in range(len(specs) // 3):
         kind, slow_ms, every_ms = specs[3 * number : 3 * number + 3]
         begin(spark, place / str(number), kind, int(slow_ms), int(every_ms))
-    spark.streams.awaitAnyTermination()
+    for query in spark.streams.active:  # it ends when all have
+        while query.isActive:
+            if (place / "leave").exists():
+                sys.exit(0)
+            time.sleep(0.2)
+    sys.exit(1)
 
 
 def begin(spark, place: Path, kind: str, slow_ms: int, every_ms: int) -> None:

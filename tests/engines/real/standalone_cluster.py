@@ -18,6 +18,9 @@ from tests.ports import free_ports
 HOME = Path(str(find_spec("pyspark").origin)).parent
 _SHORT = ("-Xmx384m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 
+#: Seconds after which a Worker that is silent is lost.
+LOST_S = 10
+
 
 class StandaloneCluster:
     """A cluster, until ``close``.
@@ -35,18 +38,9 @@ class StandaloneCluster:
         root.mkdir(parents=True, exist_ok=True)
         port, ui, rest, worker_ui = free_ports(4)
         self.url, self.master = f"http://127.0.0.1:{rest}", f"spark://127.0.0.1:{port}"
-        deploy = "org.apache.spark.deploy"
-        confs = [f"-Dspark.master.rest.enabled=true -Dspark.master.rest.port={rest}", "-Dspark.worker.timeout=10"]
-        self._master = self._java(
-            " ".join(confs).split(),
-            f"{deploy}.master.Master",
-            "--host",
-            "127.0.0.1",
-            "--port",
-            str(port),
-            "--webui-port",
-            str(ui),
-        )
+        confs = ["-Dspark.master.rest.enabled=true", f"-Dspark.master.rest.port={rest}"]
+        words = ("--host", "127.0.0.1", "--port", str(port), "--webui-port", str(ui))
+        self._master = self._java(confs, "org.apache.spark.deploy.master.Master", *words)
         self._wait(self.url)
         self._worker_words = (
             *("--host", "127.0.0.1", "--cores", "64", "--memory", "16g", "--webui-port", str(worker_ui)),
@@ -65,17 +59,14 @@ class StandaloneCluster:
             process.kill()
             process.wait()
         for process in find_processes():
-            if (
-                any(str(self._root) in word or self.master in word for word in process.words)
-                and process.pid != os.getpid()
-            ):
+            if process.pid != os.getpid() and any(str(self._root) in word for word in process.words):
                 with suppress(ProcessLookupError):
                     os.kill(process.pid, signal.SIGKILL)
 
     def _java(self, confs: list[str], *words: str) -> subprocess.Popen[bytes]:
         with (self._root / "cluster.log").open("ab") as log:
             return subprocess.Popen(
-                ["java", *_SHORT, *confs, "-cp", f"{HOME}/jars/*", *words],
+                ["java", *_SHORT, f"-Dspark.worker.timeout={LOST_S}", *confs, "-cp", f"{HOME}/jars/*", *words],
                 env={
                     **os.environ,
                     "SPARK_HOME": str(HOME),
