@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import socket
 from collections.abc import Iterator
 from contextlib import suppress
@@ -9,6 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _PROC = Path("/proc")
+_MACHINE_ID = Path("/etc/machine-id")
+#: Where process ids mean the same on a whole machine: the name of that space is the same on each.
+_WHOLE = "pid:[4026531836]"
 _MOST_WORDS = 1 << 20
 
 
@@ -36,6 +40,21 @@ def this_machine() -> str:
         parts.append((_PROC / "sys/kernel/random/boot_id").read_text().strip())
         parts.append(str((_PROC / "self/ns/pid").readlink()))
     return " ".join(parts)
+
+
+def machine_key() -> str:
+    """``this_machine`` as a digest, behind one of the machine alone where that is known; the same one if it is not."""
+    here = this_machine()
+    host = here
+    with suppress(OSError):
+        own, space = _MACHINE_ID.read_text().strip(), str((_PROC / "self/ns/pid").readlink())
+        host = f"{socket.gethostname()} {own}" if own and space == _WHOLE else here
+    return ".".join(hashlib.sha256(text.encode()).hexdigest()[:12] for text in (host, here))
+
+
+def is_earlier_boot(there: str, here: str) -> bool:
+    """True if a key is that of this machine, as it was before it was booted: no process of then is there."""
+    return there != here and there.partition(".")[0] == here.partition(".")[0]
 
 
 def life_of(pid: int) -> str:

@@ -1,13 +1,13 @@
 """The engine ``local``: spark-submit on this machine.
 
 A run is a session of processes, known by the machine, the id of its first process and the moment of its start; the
-token is a conf among its words. It is there as long as any process of its session is: a Python driver outlives its JVM.
-Nothing restarts it.
+token is a conf among its words, with a digest of the checkpoint, because another query may have the same name. It is
+there as long as any process of its session is: a Python driver outlives its JVM. Nothing restarts it, and none outlives
+a boot of its machine.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import shutil
@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from airflow_provider_ckpt.engines.engine import Application
-from airflow_provider_ckpt.engines.find_processes import Process, find_processes, life_of, this_machine
+from airflow_provider_ckpt.engines.find_processes import Process, find_processes, is_earlier_boot, life_of, machine_key
 from airflow_provider_ckpt.engines.open_engine import Connect
 from airflow_provider_ckpt.engines.run import Presence, Restarts, Run, Seen, generation_of
 from airflow_provider_ckpt.errors import EngineError, EngineUnknownError
@@ -28,7 +28,9 @@ from airflow_provider_ckpt.query.engine import DeclaredEngine
 TOKEN = "spark.ckpt.token"
 #: After so long a run that was asked to end is killed.
 KILL_AFTER_S = 20.0
-_ID = re.compile(r"([0-9a-f]{12}):(\d{1,9}):(\d{1,20})")
+_ID = re.compile(r"([0-9a-f]{12}\.[0-9a-f]{12}):(\d{1,9}):(\d{1,20})")
+#: What this process has begun, so that it takes note of their ends; it waits for none.
+_begun: list[subprocess.Popen[bytes]] = []
 
 
 class LocalEngine:
@@ -46,7 +48,8 @@ class LocalEngine:
     def __init__(self, declared: DeclaredEngine, name: str, connect: Connect) -> None:
         self._name, self._directory = name, declared.directory
         self._asked_at: dict[str, float] = {}
-        self._machine = hashlib.sha256(this_machine().encode()).hexdigest()[:12]
+        self._mark = f"@{declared.place}" if declared.place else ""
+        self._machine = machine_key()
 
     def look(self, known: Sequence[str]) -> Seen:
         """Runs whose words have a token of the name, and each with one of these ids."""
@@ -106,7 +109,11 @@ class LocalEngine:
             raise EngineError(
                 f"spark-submit of {self._name} cannot be run: {error}.", hint="Nothing was started."
             ) from None
-        return Run(f"{self._machine}:{process.pid}:{life_of(process.pid)}", Presence.LIVE, "started", generation)
+        _begun.append(process)
+        life = life_of(process.pid)  # what has ended by now may have left a process in its session
+        return Run(
+            f"{self._machine}:{process.pid}:{life if life.isdecimal() else 0}", Presence.LIVE, "started", generation
+        )
 
     def _words(self, application: Application, token: str) -> list[str]:
         if application.engine != "local":
@@ -124,7 +131,7 @@ class LocalEngine:
         main = ["--class", said["class"]] if "class" in said else []
         return [
             str(Path(program).absolute()),
-            *("--conf", f"{TOKEN}={token}"),
+            *("--conf", f"{TOKEN}={token}{self._mark}"),
             *said.get("submit", ()),
             *main,
             said["file"],
@@ -132,6 +139,7 @@ class LocalEngine:
         ]
 
     def _processes(self) -> list[Process]:
+        _begun[:] = [process for process in _begun if process.poll() is None]
         try:
             return list(find_processes())
         except OSError as error:
@@ -145,17 +153,24 @@ class LocalEngine:
         found: dict[str, Run] = {}
         lives = {process.pid: process.life for process in processes}
         for process in processes:
-            tokens = [word.removeprefix(f"{TOKEN}=") for word in process.words if word.startswith(f"{TOKEN}=")]
-            generation = generation_of(self._name, tokens[0]) if tokens else None
-            if generation is not None:
+            generations = [number for word in process.words if (number := self._generation(word)) is not None]
+            if generations:
                 leader = process.session if process.session in lives else process.pid
                 run_id = f"{self._machine}:{leader}:{lives[leader]}"
-                found[run_id] = Run(run_id, Presence.LIVE, "running", generation)
+                found[run_id] = Run(run_id, Presence.LIVE, "running", generations[0])
         return list(found.values())
+
+    def _generation(self, word: str) -> int | None:
+        """The number of the start that a word of a process marks; None for what is no mark of this query."""
+        is_own = word.startswith(f"{TOKEN}=") and word.endswith(self._mark)
+        token = word.removeprefix(f"{TOKEN}=").removesuffix(self._mark)
+        return generation_of(self._name, token) if is_own else None
 
     def _of(self, run_id: str, processes: Sequence[Process]) -> Run:
         found = _ID.fullmatch(run_id)
         if found is None or found[1] != self._machine:
+            if found is not None and is_earlier_boot(found[1], self._machine):
+                return Run(run_id, Presence.ENDED, "ended with an earlier boot of this machine")
             return Run(run_id, Presence.UNKNOWN, "on another machine")
         if _session(processes, int(found[2]), found[3]):
             return Run(run_id, Presence.LIVE, "running")

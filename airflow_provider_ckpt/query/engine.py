@@ -92,6 +92,8 @@ class DeclaredEngine:
         start: How it is started.
         group: Name that all queries of one application have; None for an application of this query alone.
         directory: The directory of the query file, in which commands run.
+        place: Digest of the checkpoint of its first query, which tells its runs from those of another one of the same
+            name; empty where nothing is known of it.
     """
 
     name: str
@@ -101,6 +103,7 @@ class DeclaredEngine:
     start: StartRule = StartRule()
     group: str | None = None
     directory: str = "."
+    place: str = ""
 
 
 class KeyPathError(ValueError):

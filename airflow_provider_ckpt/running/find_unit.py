@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -97,7 +98,8 @@ def find_unit(
     first = queries[0].engine
     assert first is not None
     members = tuple(_member(replace(query, deploy=deploy_of(query)), opener) for query in queries)
-    return Unit(group or queries[0].name, first, members, opener)
+    place = hashlib.sha256(members[0].checkpoint.location.encode()).hexdigest()[:12]
+    return Unit(group or queries[0].name, replace(first, place=place), members, opener)
 
 
 def _of_group(file: QueryFile, group: str) -> list[Query]:

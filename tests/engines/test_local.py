@@ -8,10 +8,11 @@ import sys
 import time
 from contextlib import suppress
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
-from airflow_provider_ckpt.engines import local
+from airflow_provider_ckpt.engines import find_processes, local
 from airflow_provider_ckpt.engines.engine import Application
 from airflow_provider_ckpt.engines.local import LocalEngine
 from airflow_provider_ckpt.engines.open_engine import from_environment
@@ -19,6 +20,8 @@ from airflow_provider_ckpt.engines.run import Presence, Restarts, Run, Seen
 from airflow_provider_ckpt.errors import EngineError
 from airflow_provider_ckpt.query.engine import DeclaredEngine
 
+#: The digest of its checkpoint, which is that of no other process of this machine.
+PLACE = uuid4().hex[:12]
 #: Its child does not end when it is asked to, if it is told so.
 SUBMIT = """#!{python}
 import signal, subprocess, sys, time
@@ -33,7 +36,8 @@ time.sleep(60)
 def start(tmp_path: Path):
     (tmp_path / "submit").write_text(SUBMIT.format(python=sys.executable))
     (tmp_path / "submit").chmod(0o755)
-    engine = LocalEngine(DeclaredEngine("local", directory=str(tmp_path)), "orders", from_environment)
+    declared = DeclaredEngine("local", directory=str(tmp_path), place=PLACE)
+    engine = LocalEngine(declared, "orders", from_environment)
     begun: list[Run] = []
 
     def begin(token: str, *words: str) -> tuple[LocalEngine, Run]:
@@ -58,7 +62,9 @@ def until(engine: LocalEngine, run: Run, presence: Presence) -> Seen:
 
 def test_a_run_is_found_by_its_token_and_ends(start):
     engine, run = start("orders-3")
-    other = LocalEngine(DeclaredEngine("local"), "orders", from_environment)  # another process, which knows no id
+    other = LocalEngine(
+        DeclaredEngine("local", place=PLACE), "orders", from_environment
+    )  # another process, which knows no id
     until(other, run, Presence.LIVE)
     assert [each.generation for each in other.look(()).runs] == [3]
     assert start("orders-3")[1].id == run.id  # it is not begun again
@@ -93,6 +99,37 @@ def test_of_another_machine_nothing_is_known(start):
     assert there in engine.look((there.id,)).runs
     with pytest.raises(EngineError, match="is not one of this machine"):
         engine.end(there)
+
+
+def test_the_run_of_another_query_of_the_same_name_is_none_of_its_runs(start):
+    """Its checkpoint is another one, whatever user and file it is of."""
+    engine, run = start("orders-7")
+    until(engine, run, Presence.LIVE)
+    for place in ("0123456789ab", ""):
+        other = LocalEngine(DeclaredEngine("local", place=place), "orders", from_environment)
+        assert not [each for each in other.look(()).runs if each.id == run.id]
+
+
+def test_what_ran_before_a_boot_of_this_machine_has_ended(start, monkeypatch):
+    _, run = start("orders-8")
+    real = find_processes.this_machine()
+    monkeypatch.setattr(find_processes, "this_machine", lambda: f"{real} booted again")
+    monkeypatch.setattr(find_processes, "_WHOLE", str(Path("/proc/self/ns/pid").readlink()))
+    monkeypatch.setattr(find_processes, "_MACHINE_ID", Path("/proc/sys/kernel/ostype"))
+    host = find_processes.machine_key().partition(".")[0]
+    rebooted = LocalEngine(DeclaredEngine("local", place=PLACE), "orders", from_environment)
+    seen = rebooted.look((f"{host}.0123456789ab:7:9",)).runs[-1]
+    assert (seen.presence, seen.native) == (Presence.ENDED, "ended with an earlier boot of this machine")
+    monkeypatch.setattr(find_processes, "_WHOLE", "of a container")  # the host may be another one of that name
+    contained = LocalEngine(DeclaredEngine("local"), "orders", from_environment)
+    assert contained.look((run.id,)).runs[-1].presence is Presence.UNKNOWN
+
+
+def test_a_run_that_ends_at_once_has_ended(start, monkeypatch):
+    monkeypatch.setattr(local, "life_of", lambda pid: "ended")
+    engine, run = start("orders-9")
+    os.killpg(int(run.id.split(":")[1]), signal.SIGKILL)
+    until(engine, run, Presence.ENDED)
 
 
 def test_without_spark_submit_nothing_is_started():
