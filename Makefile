@@ -115,8 +115,8 @@ symptoms: $(READY) java .kafka/.ready .kafka-connector/.ready .venv-lakes/.ready
 pipelines: $(READY) java .s3a/.ready .venv-lakes/.ready ## Declarative pipelines in real Spark 4.3: versions, two writers, a renamed flow, a closing during a run, an S3 API, a run in Airflow over a Connect server; Delta and Iceberg in Spark 4.1 (20 minutes)
 	CKPT_PIPELINES=1 $(BIN)/python -m pytest -v tests/pipelines --timeout 1800
 
-engines: $(READY) java .yarn/.ready ## Real stops and starts on a YARN and a standalone cluster that it starts and ends, beside kills of the command (20 minutes)
-	CKPT_ENGINES=1 $(BIN)/python -m pytest -v tests/engines/real --timeout 1800
+engines: $(READY) java .yarn/.ready .kubernetes/.ready ## Real stops and starts on a YARN, a standalone cluster and an API server of Kubernetes that it starts and ends, beside kills of the command (25 minutes)
+	CKPT_ENGINES=1 $(BIN)/python -m pytest -v tests/engines/real tests/engines/test_kubeflow.py tests/engines/test_open_cluster.py --timeout 1800
 
 thirty: $(READY) java .kafka/.ready .kafka-connector/.ready .venv-lakes/.ready .venv-spark-3.5.9/.ready ## A fleet of thirty queries in real Spark 3.5, 4.1 and 4.3 with Kafka, Delta and Iceberg, and what ckpt init says of it (2 to 8 minutes)
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m tests.graph.run
@@ -155,6 +155,14 @@ sparks: java $(EARLIER:%=.venv-spark-%/.ready) ## A keyed aggregation through ev
 	@sh tests/install.sh maven
 	rm -rf .kafka
 	mvn -q -B -f $< dependency:copy-dependencies
+	@touch $@
+
+# The part of Kubernetes that keeps custom resources, built once (some minutes), and what it keeps them in.
+.kubernetes/.ready: tests/install.sh
+	@sh tests/install.sh go
+	@sh tests/install.sh etcd
+	rm -rf .kubernetes
+	GOBIN=$(CURDIR)/.kubernetes go install -buildvcs=false k8s.io/apiextensions-apiserver@v0.34.1
 	@touch $@
 
 .yarn/.ready: tests/yarn.xml
@@ -219,4 +227,4 @@ provider: wheels $(READY) ## The provider's wheel in an environment of Airflow a
 	$(BIN)/python -m tests.provider dist/spark_ckpt-*.whl dist/airflow_provider_ckpt-*.whl --constraint $(CURDIR)/constraints.txt
 
 clean: ## Remove what make has made
-	rm -rf $(VENV) .venv-* .spark.jsa .kafka .kafka-connector .yarn .s3 .s3a dist site docs/api.md docs/json.md .mypy_cache .ruff_cache .pytest_cache .coverage* .import_linter_cache .hypothesis
+	rm -rf $(VENV) .venv-* .spark.jsa .kafka .kafka-connector .kubernetes .yarn .s3 .s3a dist site docs/api.md docs/json.md .mypy_cache .ruff_cache .pytest_cache .coverage* .import_linter_cache .hypothesis

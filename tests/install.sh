@@ -1,10 +1,10 @@
 #!/bin/sh
 # What the demo and the tests need besides Python, installed with the system's package manager when it is not there:
 #
-#     sh tests/install.sh java|maven|postgresql|chromium
+#     sh tests/install.sh java|maven|postgresql|chromium|go|etcd
 #
 # java runs Spark; maven fetches a Kafka broker; postgresql is a server, of which no cluster is made or started; chromium is
-# the browser that Playwright drives.
+# the browser that Playwright drives; go builds an API server of Kubernetes, and etcd is what that keeps its objects in.
 set -eu
 wanted=$1
 case $wanted in
@@ -12,6 +12,8 @@ case $wanted in
   maven) programs=mvn apt=maven dnf=maven apk=maven brew=maven ;;
   postgresql) programs="initdb /usr/lib/postgresql/*/bin/initdb" apt=postgresql dnf=postgresql-server apk=postgresql brew=postgresql ;;
   chromium) programs="chromium chromium-browser" apt=chromium dnf=chromium apk=chromium brew= ;;
+  go) programs=go apt=golang-go dnf=golang apk=go brew=go ;;
+  etcd) programs=etcd apt=etcd-server dnf=etcd apk=etcd brew=etcd ;;
   *) echo "tests/install.sh does not know $wanted" >&2; exit 2 ;;
 esac
 for program in $programs; do

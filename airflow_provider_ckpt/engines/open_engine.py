@@ -17,6 +17,7 @@ Connect = Callable[[str], Connection]
 #: runs, and a Connect.
 CLASSES: Mapping[str, tuple[str, str]] = {
     "command": ("command", "CommandEngine"),
+    "kubeflow": ("kubeflow", "KubeflowEngine"),
     "local": ("local", "LocalEngine"),
     "standalone": ("standalone", "StandaloneEngine"),
     "yarn": ("yarn", "YarnEngine"),

@@ -5,13 +5,14 @@ from __future__ import annotations
 import base64
 import http.client
 import json
+import ssl
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import quote, urlencode, urlsplit
-from urllib.request import HTTPRedirectHandler, Request, build_opener
+from urllib.request import HTTPRedirectHandler, HTTPSHandler, Request, build_opener
 
 from airflow_provider_ckpt.engines.connection import Connection
 from airflow_provider_ckpt.errors import EngineError, EngineUnknownError
@@ -55,13 +56,21 @@ class Rest:
         connection: How it is reached: host, port, schema; login and password, or a password alone as a bearer token.
         port: Its port, where the connection has none.
         timeout_s: Seconds for one question.
+        tls: For https; None for what the system trusts.
     """
 
-    def __init__(self, service: str, connection: Connection, port: int, timeout_s: float = TIMEOUT_S) -> None:
+    def __init__(
+        self,
+        service: str,
+        connection: Connection,
+        port: int,
+        timeout_s: float = TIMEOUT_S,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
         self.url, self._timeout_s = _url(service, connection, port), timeout_s
         self._who = f"{service} at {self.url}"
         self._headers = {"Accept": "application/json", **_credentials(connection)}
-        self._opener = build_opener(_NoRedirect)
+        self._opener = build_opener(_NoRedirect, *([] if tls is None else [HTTPSHandler(context=tls)]))
 
     def ask(
         self,
@@ -70,6 +79,7 @@ class Rest:
         params: Mapping[str, str] | None = None,
         body: Any = None,
         accepted: Collection[int] = (),
+        headers: Mapping[str, str] | None = None,
     ) -> Said:
         """The answer to a question.
 
@@ -79,6 +89,7 @@ class Rest:
             params: Of its query.
             body: A JSON document that is sent.
             accepted: Statuses beyond the 200s that are answers, such as 404.
+            headers: Which of another form of the question or of the answer, such as a patch.
 
         Raises:
             EngineError: The service refuses the credentials, or what was asked.
@@ -86,8 +97,9 @@ class Rest:
         """
         url = "/".join((self.url, *(quote(each, safe="") for each in path)))
         data = None if body is None else json.dumps(body).encode()
-        headers = {**self._headers, **({} if data is None else {"Content-Type": "application/json"})}
-        request = Request(f"{url}?{urlencode(params)}" if params else url, data, headers, method=method)
+        form = {} if data is None else {"Content-Type": "application/json"}
+        whole = {**self._headers, **form, **(headers or {})}
+        request = Request(f"{url}?{urlencode(params)}" if params else url, data, whole, method=method)
         status, text, date = self._answer(request)
         if status in (401, 403):
             raise EngineError(
