@@ -11,7 +11,8 @@ def get_provider_info() -> dict[str, Any]:
     return {
         "package-name": "airflow-provider-ckpt",
         "name": name,
-        "description": "Wait for, gate, back up, restore and roll back Spark Structured Streaming checkpoints.",
+        "description": "Wait for, gate, back up, restore and roll back Spark Structured Streaming checkpoints; stop "
+        "and start their queries.",
         "integrations": [
             {"integration-name": name, "external-doc-url": "https://spark.apache.org/streaming/", "tags": ["apache"]}
         ],

@@ -26,7 +26,7 @@ _WIDE = 110
 #: Options that every command has, which are in a table of their own.
 _OF_ALL = {"--storage-option", "--json", "--help"}
 _MADE = re.compile(rf"\n{re.escape(MARK)}\n(?:```text\n(?:(?!```).*\n)*```|(?:\|.*\n)*\|.*)\n")
-_HEADING = re.compile(r"^### (?:ckpt ([a-z-]+).*|(Checkpoint\w+|ExplainNotifier)|(Errors))$", re.MULTILINE)
+_HEADING = re.compile(r"^### (?:ckpt ([a-z-]+).*|((?:Checkpoint|Query)\w+|ExplainNotifier)|(Errors))$", re.MULTILINE)
 #: Constants that are defaults of constructors.
 _CONSTANTS = {"WAIT_S": WAIT_S, "DEPTH": DEPTH, "THREADS": THREADS, "MOST_CHARS": MOST_CHARS}
 #: Rooms whose classes the page has.
@@ -36,7 +36,7 @@ CLASSES = {
     for room in FACES
     for path in (PACKAGE / room).rglob("*.py")
     for node in ast.parse(path.read_text()).body
-    if isinstance(node, ast.ClassDef) and node.name.startswith(("Checkpoint", "ExplainNotifier"))
+    if isinstance(node, ast.ClassDef) and node.name.startswith(("Checkpoint", "Query", "ExplainNotifier"))
 }
 
 

@@ -140,7 +140,9 @@ SHARED = {"--file", "--storage-option", "--json"}
 TAKES: dict[str, set[str]] = {"completion": set(), "mcp": {"--storage-option"}}
 OF_COMMANDS = {title.split()[1]: body for title, body in sections("###").items() if title.startswith("ckpt ")}
 OF_CLASSES = {
-    title: body for title, body in sections("###").items() if title.startswith(("Checkpoint", "ExplainNotifier"))
+    title: body
+    for title, body in sections("###").items()
+    if title.startswith(("Checkpoint", "Query", "ExplainNotifier"))
 }
 
 
@@ -214,7 +216,7 @@ def parameters(name: str) -> set[str]:
 #: What operators, sensors and triggers have in common.
 ABSTRACT = {"CheckpointOperator", "CheckpointChangeOperator", "CheckpointSensor", "CheckpointPositionSensor"}
 ABSTRACT |= {"CheckpointPositionTrigger", "CheckpointNewPlaceOperator"}
-ABSTRACT |= {"CheckpointTrimmingOperator", "CheckpointFencingOperator"}
+ABSTRACT |= {"CheckpointTrimmingOperator", "CheckpointFencingOperator", "QueryRunOperator"}
 
 
 def test_the_reference_has_every_airflow_class():

@@ -17,6 +17,7 @@ from airflow_provider_ckpt.documents.findings import (
     ToldFindingsFields,
 )
 from airflow_provider_ckpt.documents.positions import LagSummaryFields
+from airflow_provider_ckpt.documents.runs import StartReceiptFields, StatusFields, StopReceiptFields
 
 
 class OfQueryFileFields(TypedDict):
@@ -253,6 +254,30 @@ class SwitchResultDocument(TaskDocument):
     in_flight: Annotated[int | None, "batch that is planned and not committed, or null"]
     sink_effects: Annotated[list[SinkEffectFields], "what a switch does at each sink"]
     way_back: Annotated[list[str], "the ways to go back, each with its command"]
+
+
+class StopResultDocument(TaskDocument):
+    """Result of `QueryStopOperator`; the XCom `receipt` is there also when the task fails for what it says."""
+
+    name: Annotated[str, "the query, or the group of queries of one application"]
+    batch_id: Annotated[int | None, "newest committed batch of the query of the task, or null"]
+    steps: Annotated[list[str], "what would be done, with `plan_only`"]
+    receipt: Annotated[StopReceiptFields | None, "the proof that it is stopped; null with `plan_only`"]
+
+
+class StartResultDocument(TaskDocument):
+    """Result of `QueryStartOperator`; the XCom `receipt` is there also when the task fails for what it says."""
+
+    name: Annotated[str, "the query, or the group of queries of one application"]
+    batch_id: Annotated[int | None, "newest committed batch of the query of the task, or null"]
+    steps: Annotated[list[str], "what would be done, with `plan_only`"]
+    receipt: Annotated[StartReceiptFields | None, "what became of the start; null with `plan_only`"]
+
+
+class StatusResultDocument(TaskDocument):
+    """Result of `QueryStatusSensor`."""
+
+    status: Annotated[StatusFields, "what is known of the query"]
 
 
 class IndexResultDocument(TaskDocument):

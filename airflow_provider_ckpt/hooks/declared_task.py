@@ -160,6 +160,11 @@ class DeclaredTask:
         """Name of the query that the task is about; None when none is known."""
         return None if self.declared_query is None else self.declared_query.name
 
+    @property
+    def declares_engine(self) -> bool:
+        """True where the query file says where the query of the task runs."""
+        return self.declared_query is not None and self.declared_query.engine is not None
+
     def declared_deploy(self, query: Query | None = None) -> DeploySpec:
         """What the query file declares of the query, with the confs of its file of confs. Raises CheckpointError.
 

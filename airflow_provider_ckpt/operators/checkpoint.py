@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from airflow_provider_ckpt.operators.prune import CheckpointPruneOperator
     from airflow_provider_ckpt.operators.publish import CheckpointPublishOffsetsOperator
     from airflow_provider_ckpt.operators.queries import CheckpointQueriesOperator
+    from airflow_provider_ckpt.operators.runs import QueryStartOperator, QueryStopOperator
     from airflow_provider_ckpt.operators.stage import CheckpointStageOperator
     from airflow_provider_ckpt.operators.switch import CheckpointSwitchOperator
     from airflow_provider_ckpt.operators.verify import CheckpointVerifyOperator
@@ -54,6 +55,8 @@ __all__ = [
     "CheckpointUndoOperator",
     "CheckpointVerifyOperator",
     "CheckpointWindowsOperator",
+    "QueryStartOperator",
+    "QueryStopOperator",
 ]
 
 #: The module of each name.
@@ -81,6 +84,8 @@ _MODULES = {
     "CheckpointUndoOperator": "changes.undo",
     "CheckpointVerifyOperator": "verify",
     "CheckpointWindowsOperator": "windows",
+    "QueryStartOperator": "runs",
+    "QueryStopOperator": "runs",
 }
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_ckpt.documents import FORMAT_VERSION
-from airflow_provider_ckpt.errors import CheckpointError, PlanError
+from airflow_provider_ckpt.errors import CheckpointBusyError, CheckpointError, EngineUnknownError, PlanError
 from airflow_provider_ckpt.operators.base import CheckpointOperator, texts_of, value_of, word_of, words
 from airflow_provider_ckpt.operators.changes.in_place import own_errors
 from airflow_provider_ckpt.query.sink import parse_sink
@@ -31,7 +31,8 @@ class CheckpointSwitchOperator(CheckpointOperator):
     :param sinks: Sinks of the query, such as ``file:s3://lake/orders``; one text is one sink.
     :param accept_sink: Effects that are accepted, by name: ``duplicated``, ``unknown``, one or several.
     :param query_is_stopped: True states that the old version is stopped; or a callable that returns whether it is so,
-        and gets Airflow's context where it has a parameter ``context``, or one without a default.
+        and gets Airflow's context where it has a parameter ``context``, or one without a default. By default the
+        receipt of a stop says so, where the query file declares an engine and there is one.
     :param backup_root: Where the backup of the old version is, for ``way_back``.
     :param trigger: The trigger of the query, as in the query file.
     :param unchanged_since: The return value of an earlier task of this class: it fails when a query has run since.
@@ -97,6 +98,8 @@ class CheckpointSwitchOperator(CheckpointOperator):
         """The statement, or the answer of the callable. One that is no bool is refused."""
         from airflow_provider_ckpt.change.ask_word import ask_word
 
+        if self.query_is_stopped is False:
+            return self.declares_engine and self._has_receipt()
         with own_errors():
             answer = ask_word(word_of(self.query_is_stopped, context), self.shown_checkpoint)
         if not answer and callable(self.query_is_stopped):
@@ -106,6 +109,18 @@ class CheckpointSwitchOperator(CheckpointOperator):
                 hint="Nothing was done. Stop the old version, and run this task again.",
             )
         return answer
+
+    def _has_receipt(self) -> bool:
+        """True if the engine says that the query is stopped; otherwise the worst is judged."""
+        from airflow_provider_ckpt.hooks.engines import open_declared
+        from airflow_provider_ckpt.running.require_stopped import require_stopped
+
+        try:
+            require_stopped(*open_declared(self))
+        except (CheckpointBusyError, EngineUnknownError) as error:
+            self.log.info("The worst effect is judged: %s", error)
+            return False
+        return True
 
     def _earlier(self) -> tuple[int | None, int | None] | None:
         """The latest committed batch and the one in flight, as an earlier task has judged them."""

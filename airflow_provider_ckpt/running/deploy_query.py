@@ -232,5 +232,18 @@ def previous_application(events: tuple[Event, ...], failed: Event) -> Applicatio
     return next((event.application for event in reversed(earlier) if event.started and event.started.committed), None)
 
 
+def application_before(events: tuple[Event, ...], is_own: Callable[[str], bool]) -> Application | None:
+    """What ran before the newest start of those by whom it was begun; without one of theirs, what was started last.
+
+    Args:
+        events: The stops and starts.
+        is_own: Whether somebody by whom a start was begun is one of them.
+    """
+    own = next((event for event in reversed(events) if event.verb == "start" and is_own(event.by)), None)
+    if own is not None:
+        return previous_application(events, own)
+    return next((event.application for event in reversed(events) if event.started and event.started.committed), None)
+
+
 def _has_failed(event: Event) -> bool:
     return event.started is not None and not event.started.committed

@@ -20,6 +20,7 @@ from airflow_provider_ckpt.errors import CheckpointError
 from airflow_provider_ckpt.hooks.checkpoint import airflow_errors
 from airflow_provider_ckpt.sensors.base import CheckpointSensor
 from airflow_provider_ckpt.sensors.positions import CheckpointDataLossSensor, CheckpointLagSensor
+from airflow_provider_ckpt.sensors.runs import QueryStatusSensor
 from airflow_provider_ckpt.times import parse_time_ms
 from airflow_provider_ckpt.triggers.checkpoint import CheckpointProgressTrigger
 from airflow_provider_ckpt.untrusted.fields import require_flag
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from airflow_provider_ckpt.waiting.poll import Poller
     from airflow_provider_ckpt.waiting.wait import Pending, Reached, Waiting
 
-__all__ = ["CheckpointDataLossSensor", "CheckpointLagSensor", "CheckpointProgressSensor"]
+__all__ = ["CheckpointDataLossSensor", "CheckpointLagSensor", "CheckpointProgressSensor", "QueryStatusSensor"]
 
 #: States of a task that does nothing more.
 _FAILED = frozenset({"failed", "upstream_failed"})

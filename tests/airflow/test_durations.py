@@ -25,6 +25,7 @@ from airflow_provider_ckpt.operators.changes.reset import CheckpointResetOffsets
 from airflow_provider_ckpt.operators.changes.rollback import CheckpointRollbackOperator
 from airflow_provider_ckpt.operators.gate import CheckpointGateOperator
 from airflow_provider_ckpt.operators.prune import CheckpointPruneOperator
+from airflow_provider_ckpt.operators.runs import QueryStartOperator
 from airflow_provider_ckpt.operators.windows import CheckpointWindowsOperator
 from airflow_provider_ckpt.sensors.checkpoint import CheckpointDataLossSensor, CheckpointLagSensor
 from airflow_provider_ckpt.waiting.windows import Windows
@@ -32,10 +33,13 @@ from airflow_provider_ckpt.waiting.windows import Windows
 pytestmark = pytest.mark.airflow
 
 #: What waits for a batch in flight before it fences.
-FENCING = ("CheckpointFenceOperator", "CheckpointFencingOperator", "CheckpointRestoreOperator")
+FENCING = ("CheckpointFenceOperator", "CheckpointFencingOperator", "CheckpointRestoreOperator", "QueryStopOperator")
 #: How each of them is read, by class and parameter.
 READ: dict[tuple[str, str], Callable[[Any], Any]] = {
     **{(kind, "wait_for_batch"): lambda given: duration_ms_of("wait_for_batch", given) / 1000 for kind in FENCING},
+    ("QueryStartOperator", "commit_within"): lambda given: QueryStartOperator(
+        task_id="t", query="q", commit_within=given
+    )._within_s(None),
     ("CheckpointPruneOperator", "grace"): lambda given: (
         CheckpointPruneOperator(task_id="t", backup_root="r", keep_last=1, grace=given).grace_ms / 1000
     ),

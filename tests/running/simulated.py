@@ -155,7 +155,10 @@ class SimulatedEngine:
     def start(self, application: Application, token: str) -> Run:
         self._called(f"start {token}")
         if not any(run.token == token for run in self.runs):
-            drivers = [Driver(store, self.batch_s, commits=application != BAD) for store in self.stores]
+            drivers = [
+                Driver(store, self.batch_s, commits=application.said["start"] != BAD.said["start"])
+                for store in self.stores
+            ]
             self.runs.append(_Run(f"app-{len(self.runs)}", token, drivers))
             for driver in drivers:
                 driver.begin(self.now)

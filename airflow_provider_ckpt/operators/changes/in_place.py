@@ -57,7 +57,8 @@ class CheckpointChangeOperator(CheckpointOperator):
         Exactly this plan is applied; it is refused when the checkpoint has changed since, and so is an argument beside
         it that says what to do otherwise than the plan.
     :param query_is_stopped: True states that no query writes to the checkpoint; or a callable that returns whether it
-        is so. It gets Airflow's context where it has a parameter ``context``, or one without a default.
+        is so. It gets Airflow's context where it has a parameter ``context``, or one without a default. By default
+        the receipt of a stop says so, where the query file declares an engine.
     :param sink: The sink of the query: ``file:``, ``delta:``, ``iceberg:``, ``hudi:`` or ``history:`` with its URI,
         ``kafka``, ``foreachBatch``; without it the sink effect is unknown.
     :param accept_sink: Sink effects that are accepted, by name: ``duplicated``, ``skipped``, ``unknown``, ``stops``,
@@ -171,7 +172,7 @@ class CheckpointChangeOperator(CheckpointOperator):
                 stores,
                 by=by,
                 asked=self.asked,
-                query_is_stopped=word_of(self.query_is_stopped, context),
+                query_is_stopped=self._word(plan, context),
                 quiet_s=self._quiet_s(),
                 break_lock=self.break_lock,
                 tell=self.log.info,
@@ -297,6 +298,14 @@ class CheckpointChangeOperator(CheckpointOperator):
         return by != self.by
 
     # --- what is shared --------------------------------------------------------------------------------------------
+
+    def _word(self, plan: Plan, context: Any) -> Any:
+        """What says that the query is stopped: what was given, or the receipt of a stop by the engine."""
+        if self.query_is_stopped is False and plan.fence is None:
+            from airflow_provider_ckpt.hooks.engines import stopped_word
+
+            return stopped_word(self) or False
+        return word_of(self.query_is_stopped, context)
 
     def _quiet_s(self) -> float | None:
         if self.quiet_period is None:
