@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from airflow_provider_ckpt.cli.absolute_words import absolute_location
 from airflow_provider_ckpt.cli.find_query_file import OPTION, file_of
 from airflow_provider_ckpt.cli.query_names import read_words, unknown_name
 from airflow_provider_ckpt.cli.render import COLLECTED, print_error, print_json, say
@@ -20,6 +21,7 @@ from airflow_provider_ckpt.errors import CheckpointError
 
 if TYPE_CHECKING:
     from airflow_provider_ckpt.cli.findings_output import Outputs
+    from airflow_provider_ckpt.query.query_file import QueryFile
     from airflow_provider_ckpt.report.ci import Judged
 
 #: The words of a command for one of the queries.
@@ -90,6 +92,9 @@ class InTurn(click.Command):
             codes.append(collected.outputs.finish_all(collected.judged, failed))
         elif as_json:
             print_json({"format_version": FORMAT_VERSION, "queries": rows})
+        elif is_judging:  # nothing was judged, so no output has an answer
+            for wrong in failed.values():
+                print_error(wrong, as_json=False)
         return max(codes)
 
     def _run(self, words: Words, parent: click.Context) -> int:
@@ -126,7 +131,7 @@ def in_turn(command: click.Command, words: Words) -> dict[str, list[str]]:
         return {}
     from airflow_provider_ckpt.fleet.pipeline import pipeline_of  # a room that a location does not need
 
-    named = [rest[at] for at in said] or [*file.queries, *(file.pipelines if names.pipeline else ())]
+    named = [_named(file, rest[at]) for at in said] or [*file.queries, *(file.pipelines if names.pipeline else ())]
     unknown = [word for word in named if word not in file.queries and pipeline_of(file, word) is None]
     takes_more = sum(isinstance(param, click.Argument) for param in command.params) > 1
     if unknown and (takes_more or unknown[0] == named[0]):
@@ -138,6 +143,12 @@ def in_turn(command: click.Command, words: Words) -> dict[str, list[str]]:
             raise click.UsageError(f"{option} is of one query; give one name with it, or declare it in the query file")
     others = [word for at, word in enumerate(rest) if at not in said]
     return {name: [name, *others, OPTION, place.place] for name in named}
+
+
+def _named(file: QueryFile, word: str) -> str:
+    """The name of the query whose checkpoint is at a location, or the word itself."""
+    found = file.find(word) or file.find(absolute_location(word))
+    return word if found is None else found.name
 
 
 def _unversioned(document: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,7 +2,8 @@
 
 ``{"runs": [{"id": "app-7", "presence": "live", "native": "RUNNING", "token": "orders-3", "ui": "http://…"}],
 "restarts": "none", "complete": true}``. ``presence`` is live, ended, absent or unknown; without it, ``states`` of the
-query file says what the ``native`` state means, and a state that is not there is unknown. ``restarts`` is none, armed,
+query file says what the ``native`` state means, and a state that is not there is unknown; so is a run of which the two
+say different things. ``restarts`` is none, armed,
 suspended or unknown. ``complete`` is true where no run of the query is missing in the list.
 """
 
@@ -33,9 +34,9 @@ def parse_answer(text: str, name: str, states: Mapping[str, str]) -> Seen:
         ValueError: It is no such answer; the message says why.
     """
     try:
-        said = parse_json(text)
+        said = parse_json(text, keys_once=True)
     except ValueError:
-        raise ValueError("it is not JSON") from None
+        raise ValueError("it is not JSON, or has a key twice") from None
     fields = _object("it", said, _KEYS)
     runs = fields.get("runs")
     if not isinstance(runs, list) or len(runs) > MOST_RUNS:
@@ -54,13 +55,14 @@ def _run(said: Any, name: str, states: Mapping[str, str]) -> Run:
     run_id, native = _text(fields, "id"), _text(fields, "native", needed="presence" not in fields)
     if not run_id:
         raise ValueError("a run has no id")
-    meant = fields.get("presence", states.get(native, "unknown"))
+    meant = _one_of("presence", fields.get("presence", states.get(native, "unknown")), Presence)
+    presence = Presence(meant) if states.get(native, meant) == meant else Presence.UNKNOWN
     generation = fields.get("generation")
     if generation is not None and (isinstance(generation, bool) or not isinstance(generation, int) or generation < 0):
         raise ValueError(f"the generation of the run {run_id:.60} is no whole number")
     if "token" in fields:
         generation = generation_of(name, _text(fields, "token"))
-    return Run(run_id, Presence(_one_of("presence", meant, Presence)), native, generation, _text(fields, "ui") or None)
+    return Run(run_id, presence, native, generation, _text(fields, "ui") or None)
 
 
 def _object(what: str, said: Any, keys: tuple[str, ...]) -> dict[str, Any]:

@@ -10,6 +10,8 @@ KEPT = ("last", "hourly", "daily", "weekly", "monthly")
 #: The key of the tags whose backups are kept.
 TAG = "tag"
 KEEP_KEYS = (*KEPT, TAG)
+#: More backups than anybody has.
+_MOST = 1_000_000_000
 
 
 def declare_keep(said: Mapping[str, Any]) -> dict[str, Any]:
@@ -19,8 +21,8 @@ def declare_keep(said: Mapping[str, Any]) -> dict[str, Any]:
         ValueError: A rule makes no sense; its arguments are the key below the entry, and then the problem.
     """
     for key in said.keys() & {*KEPT}:
-        if type(said[key]) is not int or said[key] < 0:
-            raise ValueError(key, f"it is {said[key]!r:.40}, and has to be a whole number")
+        if type(said[key]) is not int or not 0 <= said[key] <= _MOST:
+            raise ValueError(key, f"it is {said[key]!r:.40}, and has to be a whole number up to {_MOST:,}")
     if not isinstance(tags := said.get(TAG, []), list):
         raise ValueError(TAG, "it is a list of tags, such as [before-4.3]")
     for at, tag in enumerate(tags):

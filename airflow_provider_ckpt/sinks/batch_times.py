@@ -22,7 +22,8 @@ from airflow_provider_ckpt.times import time_text
 
 #: So far may the clocks of a driver and of two storages be apart, milliseconds.
 _APART_MS = 60_000
-#: An offset entry that was written so shortly after its batch was planned is no copy, and shows that clocks agree.
+#: An offset entry that was written so shortly after its batch was planned is no copy, and shows that clocks agree. One
+#: that is older than the plan shows that they do not.
 _TOGETHER_MS = 2_000
 #: The times of one storage are exact to a second.
 _GRAIN_MS = 1_000
@@ -100,16 +101,15 @@ def _ran(view: CheckpointView, batch_id: int, planned: Mapping[int, int], *, one
         None if (stored := view.objects.get(name)) is None else stored.modified_ms
         for name in (layout.offset_entry(batch_id), layout.commit_entry(batch_id))
     )
-    from_ms = at_ms - _APART_MS
-    if one_storage and written_ms is not None and abs(written_ms - at_ms) <= _TOGETHER_MS:
-        from_ms = min(at_ms, written_ms) - _GRAIN_MS
+    from_ms, apart_ms = at_ms - _APART_MS, _APART_MS
+    if one_storage and written_ms is not None and -_GRAIN_MS <= written_ms - at_ms <= _TOGETHER_MS:
+        from_ms, apart_ms = min(at_ms, written_ms) - _GRAIN_MS, _TOGETHER_MS + _GRAIN_MS
     ends = [  # a fence and a repartition take the time of the batch before
         (time + _APART_MS, f"planned batch {batch} at {time_text(time)}")
         for batch, time in sorted(planned.items())
         if batch > batch_id and time > at_ms
     ][:1]
     if committed_ms is not None and committed_ms >= from_ms:  # a copy of it is later, and a time that was set is none
-        apart_ms = _GRAIN_MS if one_storage else _APART_MS
         ends.append((committed_ms + apart_ms, f"committed it at {time_text(committed_ms)}"))
     to_ms, ended = min(ends, default=(None, ""))
     return Ran(from_ms, to_ms, f"planned it at {time_text(at_ms)}", ended)

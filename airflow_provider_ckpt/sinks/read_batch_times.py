@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from airflow_provider_ckpt import codec
@@ -51,9 +52,21 @@ def read_fit(checkpoint: Store, view: CheckpointView, sink: Store, rerun_up_to: 
     with suppress(CheckpointNotFoundError):  # Spark purged one meanwhile
         unread = [name for name in names if name not in view.entries and name not in view.damaged]
         entries = {**view.entries, **decode_entries(checkpoint, unread, checkpoint.read)[0]}
-        one_storage = urlsplit(checkpoint.location)[:2] == urlsplit(sink.location)[:2]
-        return judge(ran(view, entries, one_storage=one_storage), files, newest, rerun_up_to)
+        times = ran(view, entries, one_storage=_is_one_storage(checkpoint.location, sink.location))
+        return judge(times, files, newest, rerun_up_to)
     return Fit()
+
+
+def _is_one_storage(one: str, other: str) -> bool:
+    """Whether one clock gives the times of the files at two locations."""
+    if urlsplit(one)[:2] != urlsplit(other)[:2]:
+        return False
+    if urlsplit(one).scheme:
+        return True
+    try:
+        return Path(one).stat().st_dev == Path(other).stat().st_dev  # a mounted storage has a clock of its own
+    except OSError:
+        return False
 
 
 def _read(log: SinkLog, sink: Store, name: str) -> tuple[SinkFileStatus, ...]:

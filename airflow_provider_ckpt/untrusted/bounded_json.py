@@ -36,15 +36,28 @@ _STRING_BYTES = re.compile(_STRING.pattern.encode(), re.DOTALL)
 _SPACE = re.compile(r"[ \t\n\r]*+")
 
 
-def parse_json(data: bytes | str, most: int = MOST_MEMORY) -> Any:
-    """The value of a JSON text. Raises ValueError, also for one that takes more memory than ``most`` bytes."""
+def parse_json(data: bytes | str, most: int = MOST_MEMORY, *, keys_once: bool = False) -> Any:
+    """The value of a JSON text. Raises ValueError, also for one that takes more memory than ``most`` bytes.
+
+    Args:
+        data: The text.
+        most: Bytes.
+        keys_once: Refuse an object that has a key twice, of which Python takes the last one.
+    """
     require_bounded(data, most)
     try:
-        value = json.loads(data)
+        value = json.loads(data, object_pairs_hook=_keys_once if keys_once else None)
     except RecursionError:
         raise ValueError(_TOO_DEEP) from None
     _require_shallow(value, data)
     return value
+
+
+def _keys_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("an object has a key twice")
+    return found
 
 
 def require_bounded(data: bytes | str, most: int = MOST_MEMORY) -> None:

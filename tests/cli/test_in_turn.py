@@ -49,6 +49,17 @@ def test_a_backup_of_each_is_taken_and_one_that_fails_is_one_row(queries, capsys
     assert ckpt(capsys, "verify")[0] == 3, "the worst exit code"
 
 
+def test_a_location_of_the_file_means_the_same_as_its_name(queries, capsys, tmp_path):
+    code, told, _ = ckpt(capsys, "backup", "a", f"{tmp_path}/b")
+    assert (code, [row["query"] for row in told["queries"]]) == (0, ["a", "b"])
+
+
+def test_a_use_that_is_wrong_for_each_of_them_is_told(queries, capsys, tmp_path):
+    (tmp_path / "file").write_text("")
+    assert run(["gate", "a", "b", "--bookmark", "file"]) == 2
+    assert "--bookmark" in capsys.readouterr().err
+
+
 def test_a_single_name_has_the_document_that_it_ever_had(queries, capsys):
     _, told, _ = ckpt(capsys, "backup", "a")
     assert "queries" not in told and told["batch_id"] == 7

@@ -22,8 +22,8 @@ def test_every_option_that_a_text_names_is_one_of_a_command():
     for place, text in texts_of(Path(airflow_provider_ckpt.__file__).parent):
         if place.startswith(("report/audit_page.py", "spark/audit.py")):
             continue  # a style sheet, whose variables begin alike; a program of its own
-        if place.startswith("query/spark_submit.py"):
-            continue  # options of spark-submit, which are read
+        if place.startswith(("query/spark_submit.py", "engines/")):
+            continue  # options of spark-submit, which are read or given
         if place.startswith("cli/options.py") and text == "--backups":
             continue  # former names, which nothing else says
         wrong = [option for option in foreign_options("", text) if option not in known] if "--" in text else []

@@ -37,10 +37,16 @@ def test_what_is_not_said_is_unknown():
     assert parse_answer('{"runs": []}', "orders", {}) == Seen((), Restarts.UNKNOWN, complete=False)
 
 
+def test_a_presence_that_is_not_that_of_the_native_state_is_unknown():
+    text = json.dumps({"runs": [{"id": "a", "native": "RUNNING", "presence": "ended"}]})
+    assert parse_answer(text, "orders", {"RUNNING": "live"}).runs[0].presence is Presence.UNKNOWN
+
+
 @pytest.mark.parametrize(
     ("text", "why"),
     [
         ("", "it is not JSON"),
+        ('{"runs": [{"id": "a", "presence": "live"}], "runs": []}', "has a key twice"),
         ("[]", "it is no JSON object"),
         ("{}", "its key runs is no list"),
         ('{"runs": [], "state": "RUNNING"}', "it has the unknown key 'state'; the keys are runs, restarts, complete"),

@@ -21,7 +21,8 @@ def test_what_is_said_is_what_counts():
 @pytest.mark.parametrize(
     ("said", "told"),
     [
-        ({"last": -1}, ("last", "it is -1, and has to be a whole number")),
+        ({"last": 10**20}, ("last", f"it is {10**20}, and has to be a whole number up to 1,000,000,000")),
+        ({"last": -1}, ("last", "it is -1, and has to be a whole number up to 1,000,000,000")),
         ({"last": 1, "tag": [""]}, ("tag", 0, "it is '', and has to be a text")),
         ({"last": 0}, ("no rule in it keeps a backup, such as last: 7",)),
     ],

@@ -19,14 +19,17 @@ def planned(batch: int) -> int:
     return NOON + batch * HOUR
 
 
-def times(*, copied_ms: int = 0, one_storage: bool = True, repartition: int | None = None):
-    """When the query ran its batches; a checkpoint that was copied has the times of the copy."""
+def times(*, copied_ms: int = 0, behind_ms: int = 0, one_storage: bool = True, repartition: int | None = None):
+    """When the query ran its batches; a checkpoint that was copied has the times of the copy.
+
+    The clock of the storage of the checkpoint may be behind that of the driver and of the sink.
+    """
     objects, entries = {}, {}
     for batch in BATCHES:
         at_ms = planned(batch - 1 if batch == repartition else batch)
         entries[f"offsets/{batch}"] = OffsetSeq(1, OffsetSeqMetadata(batch_timestamp_ms=at_ms), ())
         for name, written_ms in ((f"offsets/{batch}", at_ms + 40), (f"commits/{batch}", at_ms + MINUTE)):
-            objects[name] = StoredObject(name, 1, copied_ms or written_ms, "")
+            objects[name] = StoredObject(name, 1, copied_ms or written_ms - behind_ms, "")
     view = CheckpointView("/c", NOON, objects, entries, {}, complete=False)
     return ran(view, entries, one_storage=one_storage)
 
@@ -75,6 +78,11 @@ def test_one_batch_that_fits_makes_a_proof_a_doubt():
 def test_clocks_of_two_storages_may_be_a_minute_apart(after_ms):
     assert judge(times(one_storage=False), output(after_ms)) == Fit()
     assert judge(times(), output(after_ms)) != Fit()
+
+
+@pytest.mark.parametrize("behind_ms", [SECOND, 2 * SECOND, 5 * SECOND, 59 * SECOND])
+def test_offset_entries_older_than_their_plans_show_that_clocks_are_apart(behind_ms):
+    assert judge(times(behind_ms=behind_ms), output(MINUTE)) == Fit()
 
 
 def test_a_checkpoint_that_was_copied_has_no_times_of_commits():

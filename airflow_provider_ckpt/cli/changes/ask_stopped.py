@@ -34,10 +34,12 @@ def require_worth_asking(plan: Plan, stores: Stores, accept_sink: tuple[str, ...
 
 
 def ask_stopped(location: str) -> bool:
-    """True if somebody types the name of the query, or the last part of its location. Ctrl-C and all else is no."""
-    last = location.rstrip("/").rpartition("/")[2]
-    name = name_of(click.get_current_context())
-    question = f"Is the query {name or last} stopped? Its files cannot say so. Type its name to carry the plan out:"
+    """True if somebody types the name of the query. Ctrl-C and all else is no.
+
+    A query that no file names is called by the last part of its location.
+    """
+    name = name_of(click.get_current_context()) or location.rstrip("/").rpartition("/")[2]
+    question = f"Is the query {name} stopped? Its files cannot say so. Type its name to carry the plan out:"
     click.echo(f"{visible(question)} ", nl=False, err=True)
     try:
         word = sys.stdin.readline().strip()
@@ -45,4 +47,4 @@ def ask_stopped(location: str) -> bool:
         word = ""
     if not word:
         click.echo(err=True)  # the cursor is behind the question still
-    return bool(word) and word in (name, last)
+    return word == name

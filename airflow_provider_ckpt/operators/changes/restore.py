@@ -90,7 +90,7 @@ class CheckpointRestoreOperator(CheckpointNewPlaceOperator):
 
     def not_declared(self) -> Collection[str]:
         """The sinks of the query, for a fork: it is another query, which writes elsewhere, and declares its own."""
-        return ("sinks",) if self.new_query_id is True else ()
+        return {*super().not_declared(), *(("sinks",) if self.new_query_id is True else ())}
 
     def require_arguments(self) -> None:
         """Raise CheckpointError for flags that are none, and for a fence where nothing is restored."""

@@ -81,12 +81,11 @@ def at_terminal(*words: str, stdout: str = "$0", stdin: str = "$0") -> Iterator[
             os.close(master)
 
 
-@pytest.mark.parametrize("name", ["orders", "checkpoint"], ids=["its name", "the last part of its location"])
-def test_the_name_is_the_word_and_the_plan_is_there_before_it_is_asked_for(declared, name):
+def test_the_name_is_the_word_and_the_plan_is_there_before_it_is_asked_for(declared):
     with at_terminal(*ACCEPTED) as terminal:
         asked = terminal.read_until(QUESTION)
         assert "Plan" in asked or "rollback" in asked
-        code, seen = terminal.answer(f"{name}\n")
+        code, seen = terminal.answer("orders\n")
     assert code == 0 and "Done:" in seen
     assert seen.count("commits/7") == asked.count("commits/7"), "the plan is shown once"
     assert not (declared / "commits/7").exists()
@@ -99,7 +98,11 @@ def test_a_location_of_no_file_is_asked_for_by_its_last_part(declared):
         assert terminal.answer("checkpoint\n")[0] == 0
 
 
-@pytest.mark.parametrize("keys", ["\n", "yes\n", "\x04", "\x03"], ids=["nothing", "yes", "EOF", "^C"])
+@pytest.mark.parametrize(
+    "keys",
+    ["\n", "yes\n", "checkpoint\n", "\x04", "\x03"],
+    ids=["nothing", "yes", "the last part of the location of a query that has a name", "EOF", "^C"],
+)
 def test_anything_else_changes_nothing_and_is_refused_as_without_the_option(declared, keys):
     before = tree(declared)
     with at_terminal(*ACCEPTED) as terminal:

@@ -26,14 +26,22 @@ def query(tmp_path):
 
 def test_a_deploy_is_taken_back_by_the_file_of_its_gate(query, tmp_path, capsys):
     location, file = query.store.location, tmp_path / "orders.json"
-    file.write_text("of an earlier deploy")
-    assert run(["gate", location, "--bookmark", str(file)]) in (0, 1)
+    for _ in range(2):  # the second one takes the place of the first
+        assert run(["gate", location, "--bookmark", str(file)]) in (0, 1)
     assert json.loads(file.read_text())["batch_id"] == 1
     query.commit(2)
     query.commit(3)
     assert run(["rollback", location, "--to-before-deploy", str(file), *DO_IT]) == 0
     assert observe(query.store).latest_planned == 1
     assert "Batch 1 was the newest committed one when the bookmark was taken." in capsys.readouterr().out
+
+
+def test_a_file_that_has_something_else_is_not_written_over(query, tmp_path, capsys):
+    file = tmp_path / "ckpt.yaml"
+    file.write_text("format_version: 1\n")
+    assert run(["gate", query.store.location, "--bookmark", str(file)]) == 2
+    assert "is there and has no bookmark" in capsys.readouterr().err
+    assert file.read_text() == "format_version: 1\n"
 
 
 def test_a_gate_without_a_bookmark_fails_and_leaves_the_file(query, tmp_path):
