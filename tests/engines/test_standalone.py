@@ -9,19 +9,10 @@ from airflow_provider_ckpt.engines.run import Presence, Restarts, Run
 from airflow_provider_ckpt.engines.standalone import StandaloneEngine, submission
 from airflow_provider_ckpt.errors import EngineError, EngineUnknownError
 from airflow_provider_ckpt.query.engine import DeclaredEngine
+from tests.engines.recorded import CREATE, KILL, STATUS, status
+from tests.engines.recorded import DRIVER as ID
 
-ID = "driver-20261127190047-0000"
-STATUS, KILL, CREATE = (
-    f"GET /v1/submissions/status/{ID}",
-    f"POST /v1/submissions/kill/{ID}",
-    "POST /v1/submissions/create",
-)
 JAR = {"file": "file:///jobs/orders.jar", "class": "Orders"}
-
-
-def status(state: str | None, **more: object) -> dict[str, object]:
-    said = {"action": "SubmissionStatusResponse", "serverSparkVersion": "4.3.0", "submissionId": ID, "success": True}
-    return {**said, **({} if state is None else {"driverState": state}), **more}
 
 
 @pytest.fixture

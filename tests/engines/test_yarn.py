@@ -14,29 +14,8 @@ from airflow_provider_ckpt.engines.run import Presence, Restarts, Run
 from airflow_provider_ckpt.engines.yarn import YarnEngine, tag_key
 from airflow_provider_ckpt.errors import EngineError, EngineUnknownError
 from airflow_provider_ckpt.query.engine import DeclaredEngine
-
-SINCE = 1795805772292
-ID = f"application_{SINCE}_0001"
-APPS, INFO = "GET /ws/v1/cluster/apps", "GET /ws/v1/cluster/info"
-NOT_FOUND = (404, {"RemoteException": {"exception": "NotFoundException", "message": f"app with id: {ID} not found"}})
-STORE = "org.apache.hadoop.yarn.server.resourcemanager.recovery."
-
-
-def app(state: str, run_id: str = ID, generation: int = 1, **more: object) -> dict[str, object]:
-    tags = f"ckpt-query:orders,ckpt-start:orders-{generation}"
-    return {
-        "id": run_id,
-        "state": state,
-        "finalStatus": "UNDEFINED",
-        "applicationTags": tags,
-        "trackingUrl": "u",
-        **more,
-    }
-
-
-def info(store: str = "FileSystemRMStateStore", since: int = SINCE, **more: str) -> dict[str, object]:
-    said = {"id": since, "startedOn": since, "state": "STARTED", "haState": "ACTIVE", "rmStateStoreName": STORE + store}
-    return {"clusterInfo": {**said, **more}}
+from tests.engines.recorded import APPLICATION as ID
+from tests.engines.recorded import APPS, INFO, NOT_FOUND, SINCE, app, info
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import threading
 import pytest
 
 from airflow_provider_ckpt.engines.run import Presence, Restarts
+from airflow_provider_ckpt.engines.yarn import YarnEngine
 from airflow_provider_ckpt.errors import EngineUnknownError
 from tests.engines.real.killed_command import killed
 from tests.engines.real.lab import until, yarn_lab
@@ -107,7 +108,8 @@ def test_a_kill_without_a_fence_leaves_a_batch_and_is_not_said_to_be_between(lab
 
 
 @pytest.mark.parametrize("call", range(1, 9))
-def test_a_command_that_is_killed_comes_to_the_same_end(lab, call):
+def test_a_command_that_is_killed_comes_to_the_same_end(lab, call, monkeypatch):
+    monkeypatch.setattr(YarnEngine, "submit_s", 10.0)  # spark-submit has ended whenever it is killed here
     here = lab(("foreachBatch", 400, 0), ("stateful", 0, 200))
     here.wait_for_batches(1)
     killed(here, "stop", call)
