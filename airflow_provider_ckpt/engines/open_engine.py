@@ -16,6 +16,7 @@ Connect = Callable[[str], Connection]
 #: The module and the class of each engine that there is, which is made with what is declared, the name of what it
 #: runs, and a Connect.
 CLASSES: Mapping[str, tuple[str, str]] = {
+    "apache-operator": ("apache_operator", "ApacheOperatorEngine"),
     "command": ("command", "CommandEngine"),
     "kubeflow": ("kubeflow", "KubeflowEngine"),
     "local": ("local", "LocalEngine"),
