@@ -32,6 +32,10 @@ class Restarts(StrEnum):
     UNKNOWN = "unknown"
 
 
+#: Where a run may come back by itself.
+MAY_RESTART = (Restarts.ARMED, Restarts.UNKNOWN)
+
+
 @dataclass(frozen=True, slots=True)
 class Run(Documented):
     """One life of an application."""

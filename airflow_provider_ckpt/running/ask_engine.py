@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from airflow_provider_ckpt.change.guard import Tell, silent
 from airflow_provider_ckpt.engines.engine import Engine
@@ -33,12 +33,26 @@ class Patience:
     sleep: Callable[[float], None] = time.sleep
 
 
-def see(unit: Unit, engine: Engine, known: Collection[str]) -> Seen:
-    """The runs of an application. Raises EngineUnknownError where it is not known which there are."""
+def see(unit: Unit, engine: Engine, known: Collection[str], *, written_off: bool = False) -> Seen:
+    """The runs of an application.
+
+    Args:
+        unit: The application.
+        engine: Where it runs.
+        known: Ids of the runs that have to be accounted for.
+        written_off: A person knows that those of them have ended of which the engine does not say what they are.
+
+    Raises:
+        EngineUnknownError: It is not known which runs there are.
+    """
     try:
         seen = engine.look(tuple(known))
     except EngineError as error:
         raise error.at(unit.location) from None
+    if written_off:
+        there = {run.id for run in seen.runs if run.presence in (Presence.LIVE, Presence.ENDED)}
+        seen = replace(seen, runs=tuple(run for run in seen.runs if run.id in there or run.id not in known))
+        known = [run_id for run_id in known if run_id in there]
     why = seen.unknown(tuple(known))
     live = seen.of(Presence.LIVE)
     if why is None and len(live) > 1 and any(run.generation is None for run in live):
@@ -48,7 +62,8 @@ def see(unit: Unit, engine: Engine, known: Collection[str]) -> Seen:
             f"the engine {unit.declared.name} does not say which runs of {unit.name} are there: {why}.",
             location=unit.location,
             hint="Nothing was done, and nothing was taken for stopped. See in the engine itself which runs there are, "
-            "and run the same command again.",
+            f"and run the same command again; where you know that no run is there, ckpt start {unit.name} --execute "
+            "--i-know-it-is-stopped writes off what it does not know.",
         )
     return seen
 
@@ -116,9 +131,3 @@ def end_all(
                 hint="Its end was asked for; run the same command again, which goes on.",
             ) from problem
         patience.sleep(patience.poll_s if quiet_since is None else min(patience.poll_s, engine.settle_s))
-
-
-def _first_live(seen: Seen) -> str | None:
-    """What is said of a run that is there; None without one."""
-    live = seen.of(Presence.LIVE)
-    return f"the run {live[0].id} is {live[0].native or 'there'}" if live else None

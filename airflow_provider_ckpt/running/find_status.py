@@ -12,7 +12,7 @@ from airflow_provider_ckpt.changes.fence.make import make_fence
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.documents.as_document import Documented
 from airflow_provider_ckpt.engines.engine import Engine
-from airflow_provider_ckpt.engines.run import Presence, Restarts, Run, Seen
+from airflow_provider_ckpt.engines.run import MAY_RESTART, Presence, Restarts, Run, Seen
 from airflow_provider_ckpt.errors import CheckpointBusyError, CheckpointNotFoundError, EngineError
 from airflow_provider_ckpt.running.find_unit import Member, Unit
 from airflow_provider_ckpt.running.receipt import StopReceipt
@@ -80,7 +80,7 @@ def stop_steps(unit: Unit, status: Status, *, hold: bool = False) -> tuple[str, 
         return (f"{unit.name} is stopped: nothing is left to do.",)
     steps = []
     is_live = status.state == "live"
-    if status.restarts in (Restarts.ARMED, Restarts.UNKNOWN):
+    if status.restarts in MAY_RESTART:
         steps.append(f"Keep the engine {unit.declared.name} from starting {unit.name} again.")
     for member in unit.members if is_live or hold else ():
         if hold:

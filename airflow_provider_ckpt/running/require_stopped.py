@@ -8,23 +8,29 @@ from airflow_provider_ckpt.change.fence.find import find_fence
 from airflow_provider_ckpt.change.record import journal
 from airflow_provider_ckpt.checkpoint.observe import observe, without_closing
 from airflow_provider_ckpt.checkpoint.view import CheckpointView
+from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.engines.engine import Engine
 from airflow_provider_ckpt.engines.run import Presence
 from airflow_provider_ckpt.errors import CheckpointBusyError
 from airflow_provider_ckpt.running.ask_engine import see
 from airflow_provider_ckpt.running.find_unit import Member, Unit
 from airflow_provider_ckpt.running.receipt import StoppedQuery, StopReceipt
-from airflow_provider_ckpt.running.record_runs import known_runs, read_events
+from airflow_provider_ckpt.running.record_runs import Event, known_runs, read_events
 
 
-def require_stopped(unit: Unit, engine: Engine) -> StopReceipt:
-    """The receipt of the newest stop, of which nothing has changed since.
+def require_stopped(unit: Unit, engine: Engine, events: tuple[Event, ...] | None = None) -> StopReceipt:
+    """The receipt of the newest stop, since which nothing has changed but by ckpt.
+
+    Args:
+        unit: The application.
+        engine: Where it runs.
+        events: Its stops and starts; None for all that are recorded.
 
     Raises:
         CheckpointBusyError: The application was not stopped by ckpt, or was started since, or a batch was planned.
         EngineUnknownError: The engine does not say which runs there are.
     """
-    events = read_events(unit)
+    events = read_events(unit) if events is None else events
     receipt = events[-1].stopped if events else None
     if receipt is None:
         what = "nobody has stopped it by ckpt" if not events else f"its newest {events[-1].verb} is no completed stop"
@@ -57,19 +63,34 @@ def batches_of(view: CheckpointView) -> tuple[int | None, int | None]:
 
 
 def _change_since(member: Member, stopped: StoppedQuery, stopped_at_ms: int) -> str | None:
-    """What shows that a batch was planned since; None where nothing does, or a change of ckpt came since."""
-    for record in journal.history(member.checkpoint, member.stores.undo):
-        began_ms = record.begun_at_ms or 0
-        if record.state in ("applied", "undone", "interrupted") and began_ms >= stopped_at_ms:
-            return None
-    if stopped.fence:
-        there = find_fence(member.stores)
-        return None if there is not None and there.plan_id == stopped.fence else "its fence is not there any more"
+    """What shows that a batch was planned since, also since a change of ckpt; None where nothing does."""
+    fence = find_fence(member.stores)
     planned, committed = batches_of(observe(member.checkpoint))
+    since = [
+        record
+        for record in journal.history(member.checkpoint, member.stores.undo)
+        if record.state in ("applied", "undone", "interrupted") and (record.begun_at_ms or 0) >= stopped_at_ms
+    ]
+    if since and since[-1].state == "interrupted":  # it has closed the checkpoint, and is to be completed
+        return None
+    if since:
+        left = since[-1].plan
+        in_flight = {_batch_of(name) for name in left.writes()} | {stopped.in_flight, left.batch_id, left.last_kept}
+        if committed == left.batch_id and (fence is not None or planned in in_flight):
+            return None
+        return f"its newest batches are {planned} and {committed}, and the {left.called} has left {left.batch_id}"
+    if stopped.fence:
+        return None if fence is not None and fence.plan_id == stopped.fence else "its fence is not there any more"
     newest = stopped.batch_id if stopped.in_flight is None else stopped.in_flight
     if (planned, committed) == (newest, stopped.batch_id):
         return None
     return f"its newest batches are {planned} and {committed}"
+
+
+def _batch_of(name: str) -> int | None:
+    """The batch of an entry of the offset log; None for another file."""
+    log, _, batch_id = name.rpartition("/")
+    return int(batch_id) if log == layout.OFFSETS and batch_id.isdecimal() else None
 
 
 def _refused(unit: Unit, problem: str) -> CheckpointBusyError:

@@ -19,10 +19,11 @@ from airflow_provider_ckpt.change.undo.make import make_undo
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.engines.engine import Application, Engine
-from airflow_provider_ckpt.engines.run import Presence, Run, token_of
+from airflow_provider_ckpt.engines.run import Presence, Run, Seen, token_of
 from airflow_provider_ckpt.errors import (
     CheckpointBusyError,
     CheckpointNotFoundError,
+    EngineError,
     EngineUnknownError,
     GateFailedError,
     PlanError,
@@ -31,7 +32,15 @@ from airflow_provider_ckpt.restart.gate import forecast_restart
 from airflow_provider_ckpt.running.ask_engine import Patience, see
 from airflow_provider_ckpt.running.find_unit import Member, Unit
 from airflow_provider_ckpt.running.receipt import StartReceipt
-from airflow_provider_ckpt.running.record_runs import Event, begin, finish, known_runs, note_run, read_events
+from airflow_provider_ckpt.running.record_runs import (
+    Event,
+    begin,
+    finish,
+    known_runs,
+    next_number,
+    note_run,
+    read_events,
+)
 from airflow_provider_ckpt.running.require_stopped import batches_of, require_stopped
 from airflow_provider_ckpt.times import duration_text
 
@@ -92,11 +101,20 @@ def start_query(
             stack.enter_context(
                 locked_runs(member.checkpoint, "start", by, undo=member.stores.undo, break_lock=break_lock)
             )
-        start = _Start(unit, engine, application, request or StartRequest(), by, patience or Patience(), tell)
+        start = _Start(
+            unit=unit,
+            engine=engine,
+            application=application,
+            request=request or StartRequest(),
+            by=by,
+            break_lock=break_lock,
+            patience=patience or Patience(),
+            tell=tell,
+        )
         return start.start()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class _Start:
     """One run of the command; see :func:`start_query`."""
 
@@ -105,6 +123,7 @@ class _Start:
     application: Application
     request: StartRequest
     by: str
+    break_lock: bool
     patience: Patience
     tell: Tell
 
@@ -116,8 +135,8 @@ class _Start:
             if newest.started is not None and (found := self._still_there(newest, events)) is not None:
                 return found
             if newest.started is None:
-                event = newest
-                run = newest.run or self._found_again(newest, events)
+                self._require_own(newest)
+                event, run = (newest, newest.run) if newest.run else self._found_again(newest, events)
                 return self._finished(event, run, events)
         self._require_stopped(events)
         self._gate()
@@ -144,9 +163,23 @@ class _Start:
             )
         return event.started
 
+    def _require_own(self, event: Event) -> None:
+        """Raise CheckpointBusyError where a start that has not committed yet is that of another application."""
+        if event.application != self.application:
+            raise CheckpointBusyError(
+                f"the start {self._token(event)} has not committed yet, and is one of another application than the one "
+                "that is declared now.",
+                location=self.unit.location,
+                hint=f"Nothing was done. Stop it first (ckpt stop {self.unit.name} --execute), or deploy over it "
+                f"(ckpt deploy {self.unit.name} --execute).",
+            )
+
+    def _see(self, events: tuple[Event, ...]) -> Seen:
+        return see(self.unit, self.engine, known_runs(events), written_off=self.request.query_is_stopped)
+
     def _require_stopped(self, events: tuple[Event, ...]) -> None:
         if self.request.query_is_stopped or not any(_is_there(member) for member in self.unit.members):
-            seen = see(self.unit, self.engine, known_runs(events))
+            seen = self._see(events)
             if live := seen.of(Presence.LIVE):
                 raise CheckpointBusyError(
                     f"the run {live[0].id} of {self.unit.name} is {live[0].native or 'there'}.",
@@ -154,7 +187,7 @@ class _Start:
                     hint=f"Nothing was done. Stop it first: ckpt stop {self.unit.name} --execute",
                 )
             return
-        require_stopped(self.unit, self.engine)
+        require_stopped(self.unit, self.engine, events)
 
     def _gate(self) -> None:
         """Raise GateFailedError where the gate of a query is closed."""
@@ -176,16 +209,23 @@ class _Start:
             with suppress(PlanError):  # a later change is above it: its next start runs the batch of the fence
                 if journal.last_change(member.checkpoint, member.stores.undo).plan.plan_id == fence.plan_id:
                     plan = make_undo(member.stores, undoes=fence.plan_id, trigger=member.query.deploy.trigger)
-                    apply(plan, member.stores, by=self.by, query_is_stopped=word, quiet_s=0.0)
+                    apply(
+                        plan,
+                        member.stores,
+                        by=self.by,
+                        query_is_stopped=word,
+                        quiet_s=0.0,
+                        break_lock=self.break_lock,
+                    )
 
     # --- the engine -----------------------------------------------------------------------------------------------
 
     def _begin(self, events: tuple[Event, ...]) -> Event:
         generations = [event.generation for event in events]
-        seen = see(self.unit, self.engine, known_runs(events))
+        seen = self._see(events)
         generations += [run.generation for run in seen.runs if run.generation is not None]
         event = Event(
-            number=1 + max((each.number for each in events), default=0),
+            number=next_number(self.unit),
             verb="start",
             by=self.by,
             begun_at_ms=now_ms(),
@@ -199,34 +239,48 @@ class _Start:
         return event
 
     def _submit(self, event: Event, events: tuple[Event, ...]) -> Run:
-        """Ask the engine, while no change of a checkpoint can begin."""
+        """Ask the engine, while no change of a checkpoint can begin; what it refuses has not been begun."""
         with ExitStack() as stack:
             for member in self.unit.members:
                 if _is_there(member):
-                    stack.enter_context(locked(member.checkpoint, _LOCK, self.by, undo=member.stores.undo))
-            seen = see(self.unit, self.engine, known_runs(events))
+                    stack.enter_context(
+                        locked(member.checkpoint, _LOCK, self.by, undo=member.stores.undo, break_lock=self.break_lock)
+                    )
+            seen = self._see(events)
             if live := seen.of(Presence.LIVE):
                 raise CheckpointBusyError(
                     f"the run {live[0].id} of {self.unit.name} came while it was started.", location=self.unit.location
                 )
-            run = self.engine.start(event.application or self.application, self._token(event))
+            try:
+                run = self.engine.start(event.application or self.application, self._token(event))
+            except EngineUnknownError:
+                raise
+            except EngineError as error:
+                refused = Run("", Presence.ABSENT, "refused", event.generation)
+                finish(self.unit, event, self._receipt(event, refused, self._batches(), error.message))
+                raise
         note_run(self.unit, event, run)
         return run
 
-    def _found_again(self, event: Event, events: tuple[Event, ...]) -> Run:
+    def _found_again(self, event: Event, events: tuple[Event, ...]) -> tuple[Event, Run]:
         """The run of a start whose answer was lost; it is asked for again where it has surely begun none.
+
+        Then all that was asked before it is asked again: somebody may have driven the query meanwhile.
 
         Raises EngineUnknownError where nobody but a person knows.
         """
         token, submit_s = self._token(event), self.engine.submit_s
         while True:
-            seen = see(self.unit, self.engine, known_runs(events))
+            seen = self._see(events)
             if found := [run for run in seen.runs if run.generation == event.generation]:
                 note_run(self.unit, event, found[0])
-                return found[0]
+                return event, found[0]
             age_s = max(0.0, (now_ms() - event.begun_at_ms) / 1000)
             if self.request.not_started or (submit_s is not None and seen.complete and age_s >= submit_s):
-                return self._submit(event, events)
+                self._require_stopped(events[:-1])
+                self._gate()
+                event = replace(event, from_batches=self._batches())
+                return event, self._submit(event, events)
             if submit_s is None or not seen.complete:
                 raise EngineUnknownError(
                     f"the start {token} was interrupted, and the engine {self.unit.declared.name} does not say whether "
@@ -264,7 +318,17 @@ class _Start:
             self.patience.sleep(self.patience.poll_s)
         if not committed and not problem:
             problem = f"no batch of every query was committed within {duration_text(within_s * 1000)}"
-        receipt = StartReceipt(
+        receipt = self._receipt(event, run, batches, problem, committed=committed)
+        if committed:
+            if _was_disarmed(events):
+                self.engine.arm()
+            finish(self.unit, event, receipt)
+        return receipt
+
+    def _receipt(
+        self, event: Event, run: Run, batches: dict[str, int | None], problem: str, *, committed: bool = False
+    ) -> StartReceipt:
+        return StartReceipt(
             name=self.unit.name,
             number=event.number,
             token=self._token(event),
@@ -276,11 +340,6 @@ class _Start:
             at_ms=now_ms(),
             problem=problem,
         )
-        if committed:
-            if any(each.stopped is not None and each.stopped.disarmed for each in events[-2:]):
-                self.engine.arm()
-            finish(self.unit, event, receipt)
-        return receipt
 
     def _seen_now(self, run: Run) -> tuple[Run, str]:
         """The run as the engine sees it now, or the one that it has begun in its place; and why nothing is known."""
@@ -307,6 +366,16 @@ def judge(unit: Unit, member: Member) -> None:
             location=member.checkpoint.location,
             hint=f"Nothing was started. ckpt gate {member.query.name} says all of it.",
         )
+
+
+def _was_disarmed(events: tuple[Event, ...]) -> bool:
+    """True if a stop since the newest start that has committed kept the engine from starting a run again."""
+    for event in reversed(events):
+        if event.verb == "start" and event.started is not None and event.started.committed:
+            return False
+        if event.disarmed:
+            return True
+    return False
 
 
 def _is_held(member: Member) -> bool:

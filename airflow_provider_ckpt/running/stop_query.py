@@ -7,8 +7,8 @@ checkpoint is closed. Killed anywhere, the same command goes on: what was done i
 
 from __future__ import annotations
 
-from contextlib import ExitStack
-from dataclasses import dataclass
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, replace
 
 from airflow_provider_ckpt.change.fence.find import find_fence
 from airflow_provider_ckpt.change.fence.plan import is_closing
@@ -19,11 +19,12 @@ from airflow_provider_ckpt.changes.fence.put_fence import put_fence
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.engines.engine import Engine
-from airflow_provider_ckpt.engines.run import Presence, Restarts, Run, Seen
+from airflow_provider_ckpt.engines.run import MAY_RESTART, Presence, Run, Seen
 from airflow_provider_ckpt.errors import (
     CheckpointBusyError,
     CheckpointError,
     CheckpointLockedError,
+    EngineError,
     EngineUnknownError,
     NotBetweenBatchesError,
     PlanError,
@@ -31,7 +32,7 @@ from airflow_provider_ckpt.errors import (
 from airflow_provider_ckpt.running.ask_engine import Patience, end_all, never, see
 from airflow_provider_ckpt.running.find_unit import Member, Unit
 from airflow_provider_ckpt.running.receipt import StoppedQuery, StopReceipt
-from airflow_provider_ckpt.running.record_runs import Event, begin, finish, known_runs, read_events
+from airflow_provider_ckpt.running.record_runs import Event, begin, finish, known_runs, next_number, read_events
 from airflow_provider_ckpt.running.require_stopped import batches_of, require_stopped
 
 #: How often an application is fenced and ended, when its engine restarts it faster, before its checkpoint is closed.
@@ -84,6 +85,7 @@ def stop_query(
         NotBetweenBatchesError: No fence is possible, and ``interrupt_batch`` was not said; the application goes on.
     """
     request = request or StopRequest()
+    request = replace(request, interrupt_batch=interrupts(unit, request))
     with ExitStack() as stack:
         for member in unit.members:
             stack.enter_context(
@@ -102,6 +104,11 @@ def stop_query(
         return stop.stop()
 
 
+def interrupts(unit: Unit, request: StopRequest) -> bool:
+    """True if a run is ended also where no fence is possible: that is said, or declared."""
+    return request.interrupt_batch or unit.declared.stop.otherwise == "interrupt"
+
+
 @dataclass(slots=True, kw_only=True)
 class _Stop:
     """One run of the command; see :func:`stop_query`."""
@@ -114,6 +121,8 @@ class _Stop:
     patience: Patience
     settle_s: float | None
     tell: Tell
+    has_ended_runs: bool = False
+    is_disarmed: bool = False
 
     def stop(self) -> StopReceipt:
         """The whole."""
@@ -130,9 +139,10 @@ class _Stop:
         event = self._begin(events, seen)
         try:
             runs = self._end(tuple(dict.fromkeys((*known, *(run.id for run in seen.runs)))), seen)
-        except NotBetweenBatchesError:
-            if event.disarmed:  # it goes on, as before
-                self.engine.arm()
+        except CheckpointError:
+            if event.disarmed and not self.has_ended_runs:  # it goes on, as before
+                with suppress(EngineError):
+                    self.engine.arm()
             raise
         receipt = self._receipt(event, runs)
         finish(self.unit, event, receipt)
@@ -165,16 +175,18 @@ class _Stop:
         """Write the intent, and then keep the engine from restarting; a stop that was begun goes on."""
         begun = events[-1] if events and events[-1].verb == "stop" and events[-1].stopped is None else None
         was_disarmed = begun is not None and begun.disarmed
+        may_restart = seen.restarts in MAY_RESTART
         event = Event(
-            number=begun.number if begun else 1 + max((each.number for each in events), default=0),
+            number=begun.number if begun else next_number(self.unit),
             verb="stop",
             by=self.by,
             begun_at_ms=now_ms(),
             runs=tuple(run.id for run in seen.runs),
-            disarmed=was_disarmed or seen.restarts in (Restarts.ARMED, Restarts.UNKNOWN),
+            disarmed=was_disarmed or may_restart,
         )
         begin(self.unit, event)
-        if seen.restarts in (Restarts.ARMED, Restarts.UNKNOWN) and not self.engine.disarm():
+        self.is_disarmed = self.engine.disarm() if may_restart else was_disarmed
+        if may_restart and not self.is_disarmed:
             self.tell(f"The engine may start {self.unit.name} again by itself while it is stopped.")
         return event
 
@@ -183,9 +195,11 @@ class _Stop:
         runs = seen.runs
         for attempt in range(TRIES + 1):
             is_live = bool(seen.of(Presence.LIVE))
+            is_closed = False
             if is_live or self.request.hold:
-                self._close(is_held=self.request.hold or attempt == TRIES)
-            is_fenced = is_live and not self.request.interrupt_batch
+                is_closed = self._close(is_held=self.request.hold or attempt == TRIES)
+            is_fenced = is_live and is_closed
+            self.has_ended_runs = True
             runs = end_all(
                 self.unit,
                 self.engine,
@@ -196,16 +210,22 @@ class _Stop:
             )
             known = tuple(dict.fromkeys((*known, *(run.id for run in runs))))
             if not is_fenced or not self._is_passed():
-                break
+                return runs
             self.tell(f"{self.unit.name} was started again meanwhile, and has run the batch of the fence.")
             seen = see(self.unit, self.engine, known)
-        return runs
+        raise EngineUnknownError(
+            f"{self.unit.name} was started again after each of {TRIES + 1} ends, and is past its closed checkpoint.",
+            location=self.unit.location,
+            hint="It is not stopped. Keep what starts it from doing so, and run the same command again.",
+        )
 
-    def _close(self, *, is_held: bool) -> None:
-        """A fence, or an entry that closes it, in the checkpoint of each query."""
+    def _close(self, *, is_held: bool) -> bool:
+        """A fence, or an entry that closes it, in the checkpoint of each query; False where one has none."""
         if is_held:
-            self._hold()
-            return
+            for member in self.unit.members:
+                self._put(member, hold=True)
+            return True
+        is_closed = True
         for member in self.unit.members:
             try:
                 self._put(member, hold=False)
@@ -214,19 +234,17 @@ class _Stop:
             except PlanError as error:
                 if self.request.interrupt_batch:
                     self.tell(f"No fence: {error.message}")
+                    is_closed = False
                 elif isinstance(error, CheckpointBusyError) and self._has_ended():
-                    return
+                    return True
                 else:
                     raise self._no_fence(member, error) from error
+        return is_closed
 
     def _has_ended(self) -> bool:
         """True if the application has ended by itself while its batch was waited for."""
         known = known_runs(read_events(self.unit))
         return not see(self.unit, self.engine, known).of(Presence.LIVE)
-
-    def _hold(self) -> None:
-        for member in self.unit.members:
-            self._put(member, hold=True)
 
     def _put(self, member: Member, *, hold: bool) -> None:
         declared, said = self.unit.declared.stop, self.request.wait_for_batch
@@ -266,7 +284,7 @@ class _Stop:
             number=event.number,
             queries=tuple(map(_stopped, self.unit.members)),
             runs=runs,
-            disarmed=event.disarmed,
+            disarmed=self.is_disarmed,
             by=self.by,
             stopped_at_ms=now_ms(),
         )

@@ -245,3 +245,12 @@ def with_batches(store: Store) -> Store:
 def newest(store: Store, log: str) -> int:
     """The newest batch of a log."""
     return max(int(name.rpartition("/")[2]) for name in store.ls(log)[0] if name.rpartition("/")[2].isdecimal())
+
+
+def drive(store: Store, engine: SimulatedEngine) -> None:
+    """Run the query by hand for some batches, where the engine does not see it."""
+    driver = Driver(store)
+    driver.begin(engine.now)
+    for _ in range(6):
+        engine.now += 3
+        driver.go_on(engine.now)

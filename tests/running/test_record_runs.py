@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from airflow_provider_ckpt.engines.run import Presence, Run
-from airflow_provider_ckpt.errors import StoreError
-from airflow_provider_ckpt.running.receipt import StopReceipt
-from airflow_provider_ckpt.running.record_runs import Event, begin, finish, known_runs, note_run, read_events
+from airflow_provider_ckpt.errors import EngineUnknownError, StoreError
+from airflow_provider_ckpt.running.receipt import StoppedQuery, StopReceipt
+from airflow_provider_ckpt.running.record_runs import (
+    Event,
+    begin,
+    finish,
+    known_runs,
+    next_number,
+    note_run,
+    read_events,
+)
 from airflow_provider_ckpt.storage.store import Store
 from tests.running.simulated import GOOD, unit_of, with_batches
 
@@ -49,3 +59,29 @@ def test_a_record_that_is_damaged_is_told(stores, data):
     place.write("00000001-start.json", data)
     with pytest.raises(StoreError, match="this record of a stop or a start is damaged"):
         read_events(unit)
+
+
+def test_queries_that_have_run_apart_are_together_once_each_was_stopped(stores):
+    """Each has a start of its own with the same number: the run of neither is passed over."""
+    group = unit_of(*stores)
+    for store, run in zip(stores, ("appA", "appB"), strict=True):
+        alone = replace(unit_of(store), name=store.base_name)
+        begin(alone, START)
+        note_run(alone, START, replace(RUN, id=run))
+    with pytest.raises(EngineUnknownError, match="a has run alone, not in the application orders"):
+        read_events(group)
+    stop = Event(2, "stop", "ann", 6)
+    for number, (store, run) in enumerate(zip(stores, ("appA", "appB"), strict=True)):
+        alone = replace(unit_of(store), name=store.base_name)
+        ended = replace(RUN, id=run, presence=Presence.ENDED)
+        begin(alone, stop)
+        query = StoppedQuery(store.base_name, store.location, 2, None)
+        finish(alone, stop, StopReceipt(alone.name, 2, (query,), (ended,), disarmed=False, by="ann", stopped_at_ms=7))
+        if not number:
+            with pytest.raises(EngineUnknownError, match="b has run alone"):
+                read_events(group)
+    (event,) = read_events(group)
+    assert event.stopped is not None and [query.query for query in event.stopped.queries] == ["a", "b"]
+    assert known_runs((event,)) == ("appA", "appB")
+    begin(group, replace(START, number=next_number(group)))
+    assert [(each.number, each.name) for each in read_events(group)] == [(3, "orders")]

@@ -5,11 +5,13 @@ from __future__ import annotations
 import pytest
 
 from airflow_provider_ckpt.change.apply import apply
+from airflow_provider_ckpt.change.undo.make import make_undo
 from airflow_provider_ckpt.changes.rollback.make import make_rollback
 from airflow_provider_ckpt.errors import CheckpointBusyError, EngineUnknownError
+from airflow_provider_ckpt.running.find_status import find_status
 from airflow_provider_ckpt.running.require_stopped import require_stopped, stopped_word
 from airflow_provider_ckpt.running.stop_query import StopRequest, stop_query
-from tests.running.simulated import patience
+from tests.running.simulated import drive, patience
 
 
 @pytest.fixture
@@ -50,3 +52,15 @@ def test_without_a_stop_there_is_no_proof(run):
     unit, engine = run()
     with pytest.raises(CheckpointBusyError, match="its newest start is no completed stop"):
         require_stopped(unit, engine)
+
+
+def test_what_was_driven_by_hand_since_a_change_is_no_longer_stopped(stopped):
+    """The engine does not know that driver."""
+    unit, engine = stopped
+    stores = unit.members[0].stores
+    apply(make_undo(stores), stores, query_is_stopped=True, quiet_s=0)
+    assert require_stopped(unit, engine)
+    drive(stores.checkpoint, engine)
+    with pytest.raises(CheckpointBusyError, match="orders0 has gone on since it was stopped: its newest batches are"):
+        require_stopped(unit, engine)
+    assert find_status(unit, engine).state == "ended"

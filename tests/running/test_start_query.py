@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import pytest
 
+from airflow_provider_ckpt.change import lock
 from airflow_provider_ckpt.change.fence.find import find_fence
 from airflow_provider_ckpt.engines.run import Presence
-from airflow_provider_ckpt.errors import CheckpointBusyError, EngineUnknownError, GateFailedError
+from airflow_provider_ckpt.errors import (
+    CheckpointBusyError,
+    CheckpointLockedError,
+    EngineError,
+    EngineUnknownError,
+    GateFailedError,
+)
 from airflow_provider_ckpt.query.deploy import declare
 from airflow_provider_ckpt.running import start_query as module
 from airflow_provider_ckpt.running.record_runs import read_events
 from airflow_provider_ckpt.running.start_query import StartRequest, start_query
 from airflow_provider_ckpt.running.stop_query import StopRequest, stop_query
-from tests.running.simulated import BAD, GOOD, Killed, newest, patience
+from tests.running.simulated import BAD, GOOD, Killed, drive, newest, patience
 
 
 def stop(unit, engine, **said):
@@ -197,3 +204,76 @@ def test_killed_at_any_call_of_the_storage_one_run_is_begun(stopped, monkeypatch
         receipt = start(unit, engine)
     assert receipt.committed
     assert [run.token for run in engine.runs] == ["orders-1", "orders-2"]
+
+
+def test_a_start_that_goes_on_asks_again_whether_the_query_is_stopped(stopped, monkeypatch):
+    """It was killed before its run, and somebody has driven the query by hand meanwhile."""
+    unit, engine = stopped(finds_tokens=False)
+    real, engine.start = engine.start, lambda application, token: (_ for _ in ()).throw(Killed)
+    with pytest.raises(Killed):
+        start(unit, engine)
+    drive(engine.stores[0], engine)
+    engine.start = real
+    with pytest.raises(CheckpointBusyError, match="orders0 has gone on since it was stopped"):
+        start(unit, engine, not_started=True)
+    now = newest(engine.stores[0], "commits")
+    receipt = start(unit, engine, not_started=True, query_is_stopped=True)
+    assert receipt.from_batches == {"orders0": now} and receipt.batches["orders0"] > now
+    assert read_events(unit)[-1].from_batches == {"orders0": now}
+
+
+def test_a_start_that_is_refused_was_none(stopped):
+    unit, engine = stopped()
+    real = engine.start
+
+    def refuse(application, token):
+        if application == BAD:
+            raise EngineError("there is no spark-submit on this machine")
+        return real(application, token)
+
+    engine.start = refuse
+    with pytest.raises(EngineError, match="there is no spark-submit"):
+        start(unit, engine, BAD)
+    assert start(unit, engine).committed
+    assert [(event.number, event.verb) for event in read_events(unit)] == [(1, "start"), (2, "stop"), (4, "start")]
+
+
+def test_a_corrected_application_is_not_taken_for_the_one_that_was_started(stopped):
+    unit, engine = stopped()
+    assert not start(unit, engine, BAD, commit_within=3.0).committed
+    with pytest.raises(CheckpointBusyError, match="the start orders-2 has not committed yet, and is one of another"):
+        start(unit, engine)
+    stop(unit, engine, interrupt_batch=True)
+    assert start(unit, engine).committed
+
+
+def test_the_engine_is_armed_again_after_starts_that_have_failed(stopped):
+    unit, engine = stopped(restarts=5)
+    assert not start(unit, engine, BAD, commit_within=3.0).committed and not engine.is_armed
+    stop(unit, engine, interrupt_batch=True)
+    assert start(unit, engine).committed and engine.is_armed
+
+
+def test_the_word_of_a_person_writes_off_runs_that_the_engine_has_forgotten(stopped):
+    unit, engine = stopped(finds_tokens=False)
+    engine.runs.clear()
+    with pytest.raises(EngineUnknownError, match="the run app-0 was not found"):
+        start(unit, engine)
+    assert start(unit, engine, query_is_stopped=True).committed
+    engine.runs[0].id = "app-9"
+    with pytest.raises(EngineUnknownError, match="the run app-0 was not found"):
+        stop(unit, engine)  # that of the newest start counts
+    engine.runs[0].id = "app-0"
+    assert stop(unit, engine).between_batches
+
+
+def test_the_lock_of_a_change_that_a_person_calls_ended_is_no_hindrance(stopped):
+    unit, engine = stopped()
+    place, checkpoint = lock._place_of(engine.stores[0], None), engine.stores[0]
+    lock.make_place(place, checkpoint)
+    place.create(lock.LOCK, lock.Holder("t" * 8, "bob", "plan", "another machine", 7, "8", 1).encode())
+    with pytest.raises(CheckpointLockedError):
+        start(unit, engine)
+    request = StartRequest(gate=False)
+    receipt = start_query(unit, engine, GOOD, request, by="ann", break_lock=True, patience=patience(engine))
+    assert receipt.committed

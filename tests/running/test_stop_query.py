@@ -8,8 +8,15 @@ import pytest
 
 from airflow_provider_ckpt.change.fence.find import find_fence
 from airflow_provider_ckpt.engines.run import Presence, Restarts, Run, Seen
-from airflow_provider_ckpt.errors import EngineUnknownError, NotBetweenBatchesError
+from airflow_provider_ckpt.errors import (
+    CheckpointBusyError,
+    CheckpointLockedError,
+    EngineUnknownError,
+    NotBetweenBatchesError,
+)
+from airflow_provider_ckpt.query.engine import StopRule
 from airflow_provider_ckpt.query.query_file import Query
+from airflow_provider_ckpt.running import stop_query as module
 from airflow_provider_ckpt.running.record_runs import read_events
 from airflow_provider_ckpt.running.require_stopped import require_stopped
 from airflow_provider_ckpt.running.stop_query import StopRequest, stop_query
@@ -215,3 +222,47 @@ def test_killed_or_without_an_answer_anywhere_the_same_command_comes_to_the_same
         receipt = stop(unit, engine)
     assert receipt.between_batches
     assert_stopped(unit, engine, receipt)
+
+
+@pytest.mark.parametrize(
+    ("error", "said"), [(CheckpointBusyError("faster"), {"hold": True}), (CheckpointLockedError("locked"), {})]
+)
+def test_what_goes_on_after_any_error_is_restarted_as_before(run, monkeypatch, error, said):
+    unit, engine = run(restarts=5)
+
+    def put(*_, **__):
+        raise error
+
+    monkeypatch.setattr(module, "put_fence", put)
+    with pytest.raises(type(error)):
+        stop(unit, engine, **said)
+    assert engine.runs[0].state == "RUNNING" and engine.is_armed
+
+
+def test_the_receipt_says_whether_the_engine_was_kept_from_restarts(run):
+    unit, engine = run(restarts=1)
+    assert stop(unit, engine).disarmed
+    for run_of in engine.runs:
+        run_of.state = "RUNNING"
+    engine.restarts, engine.can_disarm, engine.is_armed = 5, False, True
+    engine.runs[0].drivers[0].has_died = False
+    engine.runs[0].drivers[0].begin(engine.now)
+    assert not stop(unit, engine).disarmed
+
+
+def test_past_a_closed_checkpoint_nothing_is_said_to_be_stopped(run, monkeypatch):
+    unit, engine = run()
+    monkeypatch.setattr(module._Stop, "_is_passed", lambda self: True)
+    monkeypatch.setattr(module, "end_all", lambda *_, **__: ())
+    with pytest.raises(EngineUnknownError, match="was started again after each of 4 ends"):
+        stop(unit, engine)
+
+
+def test_a_batch_is_interrupted_where_that_is_declared(run):
+    unit, engine = run()
+    engine.runs[0].drivers[0].batch_s = 40.0
+    while newest(engine.stores[0], "offsets") == newest(engine.stores[0], "commits"):
+        engine.sleep(10)
+    declared = replace(unit.declared, stop=StopRule(1.0, "interrupt"))
+    receipt = stop(replace(unit, declared=declared), engine, wait_for_batch=None)
+    assert receipt.queries[0].in_flight == newest(engine.stores[0], "offsets")
