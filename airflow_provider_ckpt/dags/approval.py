@@ -9,6 +9,7 @@ from typing import Any
 from airflow.providers.standard.operators.hitl import ApprovalOperator
 from airflow.providers.standard.operators.python import BranchPythonOperator
 
+from airflow_provider_ckpt.dags.engine_steps import proven_or_said
 from airflow_provider_ckpt.dags.steps import APPROVAL_TIMEOUT
 from airflow_provider_ckpt.dags.subject import Subject
 
@@ -83,8 +84,8 @@ class Approved:
 def approve(subject: Subject, question: str, text: str, asks: Mapping[str, Any] | None = None) -> Any:
     """The task that asks a person, ``QUERY`` of whose question is the query, and shows a text.
 
-    To approve is to say that the query is stopped, as files cannot tell an idle query from a stopped one, and to accept
-    the effect on the sink that is shown.
+    To approve is to accept the effect on the sink that is shown; and, where no engine is declared, to say that the
+    query is stopped, as files cannot tell an idle query from a stopped one.
     """
     return ApprovalOperator(
         **{
@@ -115,7 +116,7 @@ def carry_out(operator: Any, task_id: str, subject: Subject, plan: Any, approve:
         accept_sink=f"{{{{ ti.xcom_pull(task_ids='{plan.task_id}')['accept_sink'] }}}}",
         approved_by=approved_by(approve.task_id),
         approved_at=approved_at(approve.task_id),
-        query_is_stopped=True,
+        query_is_stopped=proven_or_said,
         **subject.arguments,
         **task,
     )

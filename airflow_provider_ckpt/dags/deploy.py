@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from airflow.providers.common.compat.sdk import AirflowFailException, BaseOperator
@@ -14,6 +15,7 @@ from airflow.sdk import DAG, Param, TaskGroup
 
 from airflow_provider_ckpt.dags import params
 from airflow_provider_ckpt.dags.approval import ask_and_carry_out
+from airflow_provider_ckpt.dags.engine_steps import StartOrAsk, StopOrAsk
 from airflow_provider_ckpt.dags.steps import (
     PROGRESS_TIMEOUT,
     SUBMIT_PARAMS,
@@ -29,6 +31,7 @@ from airflow_provider_ckpt.operators.backup import CheckpointBackupOperator
 from airflow_provider_ckpt.operators.changes.rollback import CheckpointRollbackOperator
 from airflow_provider_ckpt.operators.continuity import CheckpointContinuityOperator
 from airflow_provider_ckpt.operators.gate import CheckpointGateOperator
+from airflow_provider_ckpt.operators.runs import QueryStartOperator
 from airflow_provider_ckpt.operators.task_confs import can_read
 from airflow_provider_ckpt.query.sink import parse_sink
 
@@ -137,14 +140,15 @@ def deploy_tasks(
     Args:
         subject: The query.
         backup_root: Where backups of the query live; by default as the query file says.
-        stop: The step that stops the query, whichever version runs; without one, a person is asked to. It has to
+        stop: The step that stops the query, whichever version runs; without one, the engine of the query does, or a
+            person where the query file declares none. It has to
             succeed for a query that does not run. ``"before"`` says that the query is stopped before the DAG runs, and
             that a person says so again when a rollback is approved.
-        start: The step that starts the new version; without one, a person is asked to. The gate takes its confs
-            when it can read them, as those of a ``SparkSubmitOperator``.
+        start: The step that starts the new version; without one, as ``stop``. The gate takes its confs when it can read
+            them, as those of a ``SparkSubmitOperator``.
         start_id: The id of its task.
-        start_previous: The step that starts the version before, after a rollback; without one, a person is asked to.
-            ``False`` leaves it to whoever has started the DAG.
+        start_previous: The step that starts the version before, after a rollback; without one, as ``stop``: an engine
+            starts what was recorded. ``False`` leaves it to whoever has started the DAG.
         sources: As the gate takes them.
         sink: Such as ``file:s3://lake/orders``.
         spark_version: Such as ``4.3``.
@@ -154,7 +158,7 @@ def deploy_tasks(
         asks: Arguments of the task that asks for the approval of a rollback, such as ``assigned_users``, ``notifiers``.
         progress_timeout: How long the query may take to its first commit.
     """
-    starting = task_of_step(start, start_id, subject, "Start the new version of the query")
+    starting = task_of_step(start, start_id, subject, "Start the new version of the query", {"operator": StartOrAsk})
     judge, backup = _gate_and_backup(
         *(subject, starting, backup_root, gate or {}),
         confs=confs,
@@ -164,13 +168,17 @@ def deploy_tasks(
     )
     stopped = backup
     if stop != BEFORE:
-        stopped = task_of_step(stop, "stop", subject, "Stop the query")
+        of_one = {"operator": StopOrAsk, "of_one_query": True}
+        stopped = task_of_step(stop, "stop", subject, "Stop the query", of_one)
         backup >> stopped
     deployed, wrong = _proof(subject, starting, stopped, judge, sources, progress_timeout)
 
     again = wrong
     if stop != BEFORE:
-        again = task_of_step(_repeatable(stop), "stop_again", subject, "Stop the query, whose deploy went wrong")
+        failed = {"operator": StopOrAsk, "interrupt_batch": True}
+        again = task_of_step(
+            _repeatable(stop), "stop_again", subject, "Stop the query, whose deploy went wrong", failed
+        )
         [wrong, stopped] >> again
     plan = CheckpointRollbackOperator(
         task_id="rollback_plan",
@@ -178,7 +186,7 @@ def deploy_tasks(
         backup_root=backup_root,
         sink=sink,
         trim_sink_log=trim_sink_log,
-        pre_execute=trim_by_sink,
+        pre_execute=partial(goes_back, stop=stopped.task_id),
         plan_only=True,
         **subject.arguments,
     )
@@ -188,7 +196,8 @@ def deploy_tasks(
         *(CheckpointRollbackOperator, "rollback", subject, plan, "Roll back QUERY"), about=_ABOUT, asks=asks
     ).done
     if start_previous is not False:
-        back >> task_of_step(start_previous, "start_previous", subject, "Start the version before the deploy")
+        before = {"operator": StartOrAsk, "version": "previous", "gate": False}
+        back >> task_of_step(start_previous, "start_previous", subject, "Start the version before the deploy", before)
     return deployed
 
 
@@ -243,6 +252,8 @@ def _proof(
     )
     stopped >> [starting, wait]
     wait >> continuity >> deployed
+    if isinstance(starting, QueryStartOperator):
+        starting >> continuity  # it ends with the first commit, and the wait may have seen one of the version before
     [starting, wait, continuity] >> wrong
     return deployed, wrong
 
@@ -250,6 +261,19 @@ def _proof(
 def _repeatable(stop: Any) -> Any:
     """A step that can be made twice; a person is asked where it was a task that is there already."""
     return None if isinstance(getattr(stop, "operator", stop), BaseOperator) else stop
+
+
+def goes_back(context: Any, stop: str) -> None:
+    """Take the batch at which the engine has stopped the query, in place of that at which it was judged.
+
+    Args:
+        context: Of the task that plans.
+        stop: The task that has stopped it before the deploy.
+    """
+    trim_by_sink(context)
+    told = context["ti"].xcom_pull(task_ids=stop)
+    if isinstance(told, Mapping) and told.get("receipt") and told.get("batch_id") is not None:
+        context["task"].to_batch, context["task"].to_before_deploy = told["batch_id"], None
 
 
 def trim_by_sink(context: Any) -> None:

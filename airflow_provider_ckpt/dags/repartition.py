@@ -9,7 +9,7 @@ from airflow.sdk import DAG, Param
 
 from airflow_provider_ckpt.dags import params
 from airflow_provider_ckpt.dags.approval import approve, carry_out, text_of
-from airflow_provider_ckpt.dags.steps import restart_of_params
+from airflow_provider_ckpt.dags.rollback import start_or_restart, stop_where_declared
 from airflow_provider_ckpt.dags.subject import OF_PARAMS, dag_of
 from airflow_provider_ckpt.operators.backup import CheckpointBackupOperator
 from airflow_provider_ckpt.operators.changes.repartition import CheckpointRepartitionOperator
@@ -24,7 +24,7 @@ PARAMS: dict[str, Param] = {
         type="object",
         description="Of the Spark that repartitions: its memory, and what it needs to reach the state",
     ),
-    **params.APPLICATION,
+    **params.START,
 }
 
 _ABOUT = """Plan `{{ plan['plan_id'] }}` gives the state of `QUERY` to {{ params.partitions }} partitions. Before
@@ -51,5 +51,6 @@ def repartition_dag(dag_id: str = "checkpoint_repartition", **dag: Any) -> DAG:
             retries=3,
             retry_delay=timedelta(minutes=1),
         )
-        plan >> approving >> backup >> repartition >> restart_of_params(plan)
+        stop_where_declared() >> plan >> approving >> backup >> repartition
+        start_or_restart(repartition, plan)
     return made

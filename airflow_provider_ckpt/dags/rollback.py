@@ -9,6 +9,7 @@ from airflow.sdk import DAG, Param, TaskGroup, task
 
 from airflow_provider_ckpt.dags import params
 from airflow_provider_ckpt.dags.approval import ask_and_carry_out, preview_of
+from airflow_provider_ckpt.dags.engine_steps import StartOrAsk, StartWhereDeclared, StopOrAsk, StopWhereDeclared
 from airflow_provider_ckpt.dags.steps import restart_of_params, task_of_step, wait_after
 from airflow_provider_ckpt.dags.subject import OF_PARAMS, QueryGroup, dag_of, subject_of
 from airflow_provider_ckpt.operators.changes.rollback import CheckpointRollbackOperator
@@ -51,8 +52,8 @@ def roll_back_query(
 
     Args:
         query: Its name in the query file, one of ``queries()``, or its checkpointLocation.
-        stop: The step that stops it; without one, a person is asked to.
-        start: The step that starts it; without one, a person is asked to.
+        stop: The step that stops it; without one, its engine does, or a person where none is declared.
+        start: The step that starts it; without one, its engine does, or a person where none is declared.
         checkpoint: The checkpointLocation, in place of ``query``.
         checkpoint_conn_id: Connection of type ``checkpoint``.
         query_file: The query file, in place of that of Airflow.
@@ -62,12 +63,12 @@ def roll_back_query(
     """
     subject = subject_of(query, checkpoint=checkpoint, checkpoint_conn_id=checkpoint_conn_id, query_file=query_file)
     with QueryGroup(group_id=group_id or f"roll_back_{subject.key}") as group:
-        stopped = task_of_step(stop, "stop", subject, "Stop the query")
+        stopped = task_of_step(stop, "stop", subject, "Stop the query", {"operator": StopOrAsk})
         plan = CheckpointRollbackOperator(task_id="plan", plan_only=True, **goal, **subject.arguments)
         asked = ask_and_carry_out(
             *(CheckpointRollbackOperator, "rollback", subject, plan, _QUESTION, _ABOUT), asks=asks
         )
-        started = task_of_step(start, "start", subject, "Start the query")
+        started = task_of_step(start, "start", subject, "Start the query", {"operator": StartOrAsk})
         waited = wait_after(plan, started, subject)
         stopped >> plan
         asked.done >> [started, waited]
@@ -86,7 +87,9 @@ def rollback_dag(dag_id: str = "checkpoint_rollback", **dag: Any) -> DAG:
 def change_dag(
     dag_id: str, operator: Any, kind: str, goal: Mapping[str, Param], question: str, about: str, **dag: Any
 ) -> DAG:
-    """The DAG of a change of the query of its params: plan, ask, approve, the change, restart, wait.
+    """The DAG of a change of the query of its params: stop, plan, ask, approve, the change, start, restart, wait.
+
+    ``stop`` and ``start`` are for a query whose engine is declared, ``restart`` and ``wait`` for another.
 
     Args:
         dag_id: Its id.
@@ -98,13 +101,26 @@ def change_dag(
         **dag: Arguments of the DAG.
     """
     with dag_of(dag_id, {**params.QUERY, **goal, **params.EXPECTED_PLAN, **params.START}, **dag) as made:
+        stopped = stop_where_declared("expected_plan")
         said = params.arguments_of(*goal, "expected_plan")
         plan = operator(task_id="plan", plan_only=True, **said, **OF_PARAMS.arguments)
         asked = ask_and_carry_out(operator, kind, OF_PARAMS, plan, question, about, preview=preview_of(kind, goal))
-        asked.done >> task.short_circuit(restarts)("{{ params.application }}") >> restart_of_params(plan)
+        stopped >> plan
+        start_or_restart(asked.done, plan)
     return made
 
 
+def stop_where_declared(*names: str) -> StopWhereDeclared:
+    """The first task of a change: it stops the query where an engine is declared of it."""
+    return StopWhereDeclared(task_id="stop", **params.arguments_of("application", *names), **OF_PARAMS.arguments)
+
+
+def start_or_restart(done: Any, plan: Any) -> None:
+    """After a change: the engine starts the query where one is declared, otherwise the application of the params."""
+    started = StartWhereDeclared(task_id="start", **OF_PARAMS.arguments)
+    done >> started >> task.short_circuit(restarts)("{{ params.application }}") >> restart_of_params(plan)
+
+
 def restarts(application: str | None) -> bool:
-    """Nothing to submit: the person who has stopped the query starts it again."""
+    """Nothing to submit: the engine has started it, or the person who has stopped it starts it again."""
     return bool(application)

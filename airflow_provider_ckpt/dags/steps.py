@@ -1,4 +1,6 @@
-"""Steps of the user: what stops a query, and what starts it. For one that is not given, a person is asked.
+"""Steps of the user: what stops a query, and what starts it.
+
+One that is not given is taken by the engine of the query; where the query file declares none, a person is asked.
 
 A step is one of:
 
@@ -76,20 +78,26 @@ SUBMIT_PARAMS = {
 }
 
 
-def task_of_step(step: Any, task_id: str, subject: Subject, asked: str, **task: Any) -> Any:
+def task_of_step(
+    step: Any, task_id: str, subject: Subject, asked: str, by_engine: Mapping[str, Any] | None = None, **task: Any
+) -> Any:
     """The task of a step.
 
     Args:
-        step: What the user has given; None asks a person.
+        step: What the user has given; None leaves it to the engine of the query, or to a person where none is declared.
         task_id: The id of its task.
         subject: The query.
         asked: What a person is asked to do, for None.
+        by_engine: The operator that the engine of the query acts by, as ``operator``, and its arguments.
         **task: Arguments of the task, such as ``trigger_rule``.
 
     Raises:
         TypeError: It is no step, or a task that is there already has to obey a trigger rule.
     """
     given = {"query": subject.name, "checkpoint": subject.checkpoint}
+    if step is None and by_engine is not None and subject.may_have_engine:
+        own = {key: value for key, value in by_engine.items() if key != "operator"}
+        return by_engine["operator"](**person_asked(task_id, subject, asked, **task), **own, **subject.arguments)
     if step is None:
         return person(task_id, subject, asked, **task)
     if isinstance(step, partial) and isinstance(made := step.func, type) and issubclass(made, BaseOperator):
@@ -111,16 +119,19 @@ def task_of_step(step: Any, task_id: str, subject: Subject, asked: str, **task: 
 
 def person(task_id: str, subject: Subject, asked: str, **task: Any) -> ApprovalOperator:
     """The task that asks a person for a step; a rejected one has failed."""
-    return ApprovalOperator(
-        **{
-            "task_id": task_id,
-            "subject": f"{subject.name}: {asked}",
-            "body": f"**{asked}**\n\nApprove when it is done. The query is `{subject.checkpoint or subject.name}`.",
-            "response_timeout": APPROVAL_TIMEOUT,
-            "fail_on_reject": True,
-            **task,
-        }
-    )
+    return ApprovalOperator(**person_asked(task_id, subject, asked, **task))
+
+
+def person_asked(task_id: str, subject: Subject, asked: str, **task: Any) -> dict[str, Any]:
+    """Arguments of the task that asks a person for a step."""
+    return {
+        "task_id": task_id,
+        "subject": f"{subject.name}: {asked}",
+        "body": f"**{asked}**\n\nApprove when it is done. The query is `{subject.checkpoint or subject.name}`.",
+        "response_timeout": APPROVAL_TIMEOUT,
+        "fail_on_reject": True,
+        **task,
+    }
 
 
 def wait_beside(start: Any, subject: Subject, after: str = "0", **task: Any) -> CheckpointProgressSensor:

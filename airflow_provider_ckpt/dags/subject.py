@@ -22,11 +22,13 @@ class Subject:
         name: As people read it: a text, or a template of one.
         arguments: What an operator or a sensor takes for it.
         checkpoint: Its location, where that is known when the DAG is parsed.
+        may_have_engine: False where it is known then that no engine is declared of it.
     """
 
     name: str
     arguments: Mapping[str, Any]
     checkpoint: str | None = None
+    may_have_engine: bool = True
 
     @property
     def key(self) -> str:
@@ -74,7 +76,8 @@ def subject_of(query: Any, **given: Any) -> Subject:
             "for each of queries() in a loop, or map the operators alone, whose query may be an argument that is mapped"
         )
     arguments = said if name is None else {"query": name, **said}
-    return Subject(shown, arguments, said.get("checkpoint") or getattr(query, "checkpoint", None))
+    checkpoint = said.get("checkpoint") or getattr(query, "checkpoint", None)
+    return Subject(shown, arguments, checkpoint, getattr(query, "engine", True) is not None)
 
 
 def locations_of(names: Sequence[str]) -> list[str]:

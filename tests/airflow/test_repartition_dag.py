@@ -19,7 +19,7 @@ from tests.airflow.spark_jobs import CONFS, PERSON
 pytestmark = [pytest.mark.airflow, pytest.mark.spark]
 
 JOB = HERE / "jobs" / "counting_job.py"
-TASKS = ("plan", "approve", "backup", "repartition", "restart", "wait")
+TASKS = ("stop", "plan", "approve", "backup", "repartition", "start", "restarts", "restart", "wait")
 BATCHES = 2
 
 

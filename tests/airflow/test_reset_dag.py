@@ -32,7 +32,7 @@ from tests.kafka_lab import Broker
 pytestmark = [pytest.mark.airflow, pytest.mark.spark, pytest.mark.kafka, pytest.mark.exhaustive]
 
 
-TASKS = ("plan", "ask", "approve", "reset", "restarts", "restart", "wait")
+TASKS = ("stop", "plan", "ask", "approve", "reset", "start", "restarts", "restart", "wait")
 
 
 def moved_query(broker: Broker, place: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[KafkaQuery, str]:
@@ -128,7 +128,9 @@ def test_a_position_that_has_moved_since_is_not_moved_by_the_old_plan(spark_env,
 
     happens = reset if what == "another reset" else lambda: query.commit(4)
     states, _, said = run_with(spark_env, asking_for(query, kafka, topic), happens)
-    expected = dict.fromkeys(("plan", "ask", "approve"), "success") | {"reset": "failed"}
-    assert states == {**expected, **dict.fromkeys(("restarts", "restart", "wait"), "upstream_failed")}, said[-4000:]
+    expected = dict.fromkeys(("stop", "plan", "ask", "approve"), "success") | {"reset": "failed"}
+    assert states == {**expected, **dict.fromkeys(("start", "restarts", "restart", "wait"), "upstream_failed")}, said[
+        -4000:
+    ]
     assert "Nothing was done" in said and "expected" in said
     assert positions(query, 3) == ([50, 50] if what == "another reset" else [40, 40])

@@ -17,7 +17,7 @@ from tests.airflow.spark_jobs import CONFS, JOB, PERSON
 
 pytestmark = [pytest.mark.airflow, pytest.mark.spark]
 
-TASKS = ("plan", "ask", "approve", "rollback", "restarts", "restart", "wait")
+TASKS = ("stop", "plan", "ask", "approve", "rollback", "start", "restarts", "restart", "wait")
 #: One who changes the checkpoint between the plan and the approval.
 MEDDLER = """
 from pathlib import Path

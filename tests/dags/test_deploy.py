@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from types import SimpleNamespace
 
 import pytest
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
@@ -13,9 +14,11 @@ from airflow.sdk import DAG
 
 from airflow_provider_ckpt.dags import deploy_dag, deploy_query
 from airflow_provider_ckpt.dags.deploy import blocked
+from airflow_provider_ckpt.dags.engine_steps import StartOrAsk, StopOrAsk
 from airflow_provider_ckpt.hooks.query_file import queries
 
 pytestmark = pytest.mark.airflow
+STEPS = ("stop", "start", "stop_again", "start_previous")
 ORDERS, BACKUPS = "s3://lake/checkpoints/shop.orders", "s3://lake/backups"
 
 
@@ -98,7 +101,7 @@ def test_a_stop_that_is_there_already_stops_once_and_a_person_is_asked_for_the_s
 def test_a_query_of_the_file_needs_its_name_alone():
     dag = deploy_dag("orders", query_file="/lake/ckpt.yaml")
     tasks = [task for task in dag.tasks if hasattr(task, "query_file")]
-    assert len(tasks) == 6 and {(task.query, task.query_file, task.checkpoint) for task in tasks} == {
+    assert len(tasks) == 10 and {(task.query, task.query_file, task.checkpoint) for task in tasks} == {
         ("orders", "/lake/ckpt.yaml", None)
     }
 
@@ -118,8 +121,30 @@ def test_the_log_of_a_file_sink_goes_back_unless_it_is_said_not_to(tmp_path, sin
     else:
         dag = deploy_dag("/l/c", backup_root=BACKUPS, sink=sink, trim_sink_log=said)
     task = dag.get_task("rollback_plan")
-    task._pre_execute_hook({"task": task})
-    assert task.trim_sink_log is trims
+    task._pre_execute_hook({"task": task, "ti": SimpleNamespace(xcom_pull=lambda task_ids: {"responded_at": "now"})})
+    assert task.trim_sink_log is trims and task.to_before_deploy is not None
+
+
+def test_a_rollback_goes_to_the_batch_at_which_the_engine_has_stopped_the_query():
+    """Since the gate the query may have gone on."""
+    plan = deploy_dag(ORDERS, backup_root=BACKUPS).get_task("rollback_plan")
+    told = {"stop": {"batch_id": 7, "receipt": {"name": "orders"}}}
+    plan._pre_execute_hook({"task": plan, "ti": SimpleNamespace(xcom_pull=lambda task_ids: told[task_ids])})
+    assert (plan.to_batch, plan.to_before_deploy) == (7, None)
+
+
+def test_the_steps_of_a_query_of_the_file_are_those_of_its_engine(tmp_path):
+    """One of which the file says none asks a person, as one that is known by its name alone may."""
+    (tmp_path / "ckpt.yaml").write_text(
+        "format_version: 1\nqueries:\n  by_hand: {checkpoint: /l/b}\n  orders: {checkpoint: /l/o, engine: local, "
+        "application: {file: o.py}}\n"
+    )
+    by_hand, orders = [deploy_dag(query) for query in queries(str(tmp_path / "ckpt.yaml"))]
+    assert {type(by_hand.get_task(step)) for step in STEPS} == {ApprovalOperator}
+    assert [type(orders.get_task(step)) for step in STEPS] == [StopOrAsk, StartOrAsk, StopOrAsk, StartOrAsk]
+    assert "start" in orders.get_task("continuity").upstream_task_ids  # the wait may see a commit of the version before
+    again, before = orders.get_task("stop_again"), orders.get_task("start_previous")
+    assert (again.interrupt_batch, before.version, before.gate) == (True, "previous", False)
 
 
 def test_queries_make_dags_of_a_file(tmp_path):
