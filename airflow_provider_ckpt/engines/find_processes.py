@@ -25,12 +25,14 @@ class Process:
         session: The id of its session, which is that of the process that began the session.
         life: When it was started, in ticks since boot.
         words: Its words.
+        parent: The id of the process that has begun it, or that of another one where it has ended.
     """
 
     pid: int
     session: int
     life: str
     words: tuple[str, ...]
+    parent: int = 0
 
 
 def this_machine() -> str:
@@ -73,7 +75,14 @@ def find_processes() -> Iterator[Process]:
                 state, *fields = (entry / "stat").read_text().rpartition(")")[2].split()
                 if state not in "ZX":
                     words = _words(entry)
-                    yield Process(int(entry.name), int(fields[2]), fields[18], words)
+                    yield Process(int(entry.name), int(fields[2]), fields[18], words, int(fields[0]))
+
+
+def directory_of(pid: int) -> str:
+    """The directory in which a process works; empty where that cannot be seen."""
+    with suppress(OSError):
+        return str((_PROC / f"{pid}/cwd").readlink())
+    return ""
 
 
 def _words(entry: Path) -> tuple[str, ...]:

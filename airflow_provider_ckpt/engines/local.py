@@ -4,6 +4,9 @@ A run is a session of processes, known by the machine, the id of its first proce
 token is a conf among its words, with a digest of the checkpoint, because another query may have the same name. It is
 there as long as any process of its session is: a Python driver outlives its JVM. Nothing restarts it, and none outlives
 a boot of its machine.
+
+What runs the same file with the same arguments and has no token was started by hand: it is a run of its own, because it
+writes to the same checkpoint.
 """
 
 from __future__ import annotations
@@ -18,7 +21,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from airflow_provider_ckpt.engines.engine import Application
-from airflow_provider_ckpt.engines.find_processes import Process, find_processes, is_earlier_boot, life_of, machine_key
+from airflow_provider_ckpt.engines.find_processes import (
+    Process,
+    directory_of,
+    find_processes,
+    is_earlier_boot,
+    life_of,
+    machine_key,
+)
 from airflow_provider_ckpt.engines.open_engine import Connect
 from airflow_provider_ckpt.engines.run import Presence, Restarts, Run, Seen, generation_of
 from airflow_provider_ckpt.errors import EngineError, EngineUnknownError
@@ -28,6 +38,8 @@ from airflow_provider_ckpt.query.engine import DeclaredEngine
 TOKEN = "spark.ckpt.token"
 #: After so long a run that was asked to end is killed.
 KILL_AFTER_S = 20.0
+#: The class that spark-submit is.
+_SUBMIT = "org.apache.spark.deploy.SparkSubmit"
 _ID = re.compile(r"([0-9a-f]{12}\.[0-9a-f]{12}):(\d{1,9}):(\d{1,20})")
 #: What this process has begun, so that it takes note of their ends; it waits for none.
 _begun: list[subprocess.Popen[bytes]] = []
@@ -46,15 +58,15 @@ class LocalEngine:
     submit_s: float | None = 5.0
 
     def __init__(self, declared: DeclaredEngine, name: str, connect: Connect) -> None:
-        self._name, self._directory = name, declared.directory
+        self._name, self._directory, self._said = name, declared.directory, declared.application
         self._asked_at: dict[str, float] = {}
         self._mark = f"@{declared.place}" if declared.place else ""
         self._machine = machine_key()
 
     def look(self, known: Sequence[str]) -> Seen:
-        """Runs whose words have a token of the name, and each with one of these ids."""
+        """Runs with a token of the name, those that were started by hand, and each with one of these ids."""
         processes = self._processes()
-        runs = {run.id: run for run in self._marked(processes)}
+        runs = {run.id: run for run in (*self._marked(processes), *self._by_hand(processes, known))}
         for run_id in known:
             if run_id not in runs:
                 runs[run_id] = self._of(run_id, processes)
@@ -165,6 +177,34 @@ class LocalEngine:
         is_own = word.startswith(f"{TOKEN}=") and word.endswith(self._mark)
         token = word.removeprefix(f"{TOKEN}=").removesuffix(self._mark)
         return generation_of(self._name, token) if is_own else None
+
+    def _by_hand(self, processes: Sequence[Process], known: Sequence[str]) -> list[Run]:
+        """Drivers of the declared application that are in no session of a run with a token of ours, or that is known.
+
+        What one of them has begun, as spark-submit begins Python, is part of it while it is there.
+        """
+        by_pid = {process.pid: process for process in processes}
+        ours = {each.session for each in processes if any(self._generation(word) is not None for word in each.words)}
+        ours |= {int(found[2]) for run_id in known if (found := _ID.fullmatch(run_id)) is not None}
+        alike = {each.pid for each in processes if each.session not in ours and self._is_driver(each)}
+        return [
+            Run(f"{self._machine}:{pid}:{by_pid[pid].life}", Presence.LIVE, "running, started by hand")
+            for pid in sorted(alike)
+            if by_pid[pid].parent not in alike
+        ]
+
+    def _is_driver(self, process: Process) -> bool:
+        """Whether it is Python or spark-submit with the declared file and arguments, and nothing behind them."""
+        args = [str(each) for each in self._said.get("args", ())]
+        words = [word for word in process.words if word]
+        before, after = words[: len(words) - len(args)], words[len(words) - len(args) :]
+        if after != args or len(before) < 2 or "file" not in self._said:
+            return False
+        is_python = re.fullmatch(r"python[\d.]*", Path(before[0]).name) is not None and len(before) == 2
+        if not is_python and _SUBMIT not in before:
+            return False
+        there = Path(directory_of(process.pid), before[-1])
+        return there.resolve() == Path(self._directory, self._said["file"]).resolve()
 
     def _of(self, run_id: str, processes: Sequence[Process]) -> Run:
         found = _ID.fullmatch(run_id)

@@ -25,6 +25,7 @@ queries:
     engine: local
     application: {{spark_submit: {submit}, file: {application}, args: [{checkpoint}]}}
     start: {{commit_within: 20s}}
+    stop: {{wait_for_batch: 5s}}
   bare: {{checkpoint: bare}}
 """
 

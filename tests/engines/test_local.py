@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 import time
 from contextlib import suppress
@@ -91,6 +92,34 @@ def test_a_later_process_with_the_same_id_is_another_one(start):
     engine, run = start("orders-5")
     machine, pid, life = run.id.split(":")
     assert engine.look((f"{machine}:{pid}:{int(life) - 1}",)).runs[-1].presence is Presence.ENDED
+
+
+def test_a_driver_that_was_started_by_hand_is_a_run_of_its_own(tmp_path):
+    (tmp_path / "app.py").write_text("import time; time.sleep(60)")
+    said = {"file": "app.py", "args": ("a", "b")}
+    engine = LocalEngine(DeclaredEngine("local", application=said, directory=str(tmp_path)), "orders", from_environment)
+    words = {"app.py": ("a", "b"), str(tmp_path / "app.py"): ("a", "b"), "./app.py": ("a", "c")}
+    begun = [subprocess.Popen([sys.executable, file, *args], cwd=tmp_path) for file, args in words.items()]
+    try:
+        for _ in range(200):
+            found = engine.look(()).runs
+            if len(found) == 2:
+                break
+            time.sleep(0.02)
+        assert [int(run.id.split(":")[1]) for run in found] == sorted(each.pid for each in begun[:2])
+        assert {(run.presence, run.native, run.generation) for run in found} == {
+            (Presence.LIVE, "running, started by hand", None)
+        }
+        for run in found:
+            engine.end(run)
+        for process in begun[:2]:
+            process.wait(10)
+        assert begun[2].poll() is None
+        assert [run.presence for run in engine.look([run.id for run in found]).runs] == [Presence.ENDED] * 2
+    finally:
+        for process in begun:
+            process.kill()
+            process.wait()
 
 
 def test_of_another_machine_nothing_is_known(start):
