@@ -7,6 +7,7 @@ such pods.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -27,6 +28,8 @@ from airflow_provider_ckpt.untrusted.limits import MIB
 
 #: An object, and its fields.
 Object = Mapping[str, Any]
+#: Seconds for which a cluster that was opened is asked: a token of a cloud or of a pod holds for minutes.
+FRESH_S = 120.0
 _WORST = (Restarts.UNKNOWN, Restarts.ARMED, Restarts.SUSPENDED, Restarts.NONE)
 
 
@@ -48,6 +51,7 @@ class SparkApplicationEngine:
 
     def __init__(self, declared: DeclaredEngine, name: str, connect: Connect) -> None:
         self._declared, self._name, self._connect = declared, name, connect
+        self._opened: tuple[float, Cluster] | None = None
 
     def look(self, known: Sequence[str]) -> Seen:
         """The runs of the declared object, of each that has a token of the name, and of those with these ids."""
@@ -134,12 +138,17 @@ class SparkApplicationEngine:
             ) from None
         return parse_manifest(text, self._name, self.api_version)
 
-    @cached_property
+    @property
     def _cluster(self) -> Cluster:
-        connection = self._declared.connection
-        return open_cluster(None if connection is None else self._connect(connection))
+        """The cluster, opened again before what proves who asks gets old."""
+        opened = self._opened
+        if opened is None or time.monotonic() - opened[0] > FRESH_S:
+            connection = self._declared.connection
+            opened = time.monotonic(), open_cluster(None if connection is None else self._connect(connection))
+            self._opened = opened
+        return opened[1]
 
-    @cached_property
+    @property
     def _objects(self) -> CustomResources:
         return CustomResources(self._cluster.rest, self.api_version)
 

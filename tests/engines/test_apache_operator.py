@@ -78,7 +78,7 @@ def engine_of(operator, tmp_path, dies_at=None) -> ApacheOperatorEngine:
     (tmp_path / "orders.yaml").write_text(json.dumps(MANIFEST))
     declared = DeclaredEngine("apache-operator", application={"manifest": str(tmp_path / "orders.yaml")})
     engine = ApacheOperatorEngine(declared, "orders", lambda connection: pytest.fail(connection))
-    engine.__dict__["_cluster"] = Cluster(Dying(operator.api, dies_at), "spark")
+    engine._opened = float("inf"), Cluster(Dying(operator.api, dies_at), "spark")
     engine.sleep = operator.sleep
     return engine
 

@@ -85,7 +85,7 @@ def engine_of(operator, tmp_path, manifest=MANIFEST, dies_at=None) -> KubeflowEn
     (tmp_path / "orders.yaml").write_text(json.dumps(manifest))
     declared = DeclaredEngine("kubeflow", application={"manifest": str(tmp_path / "orders.yaml")})
     engine = KubeflowEngine(declared, "orders", lambda connection: pytest.fail(connection))
-    engine.__dict__["_cluster"] = Cluster(Calls(operator.api, dies_at), "spark")
+    engine._opened = float("inf"), Cluster(Calls(operator.api, dies_at), "spark")
     return engine
 
 
