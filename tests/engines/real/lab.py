@@ -91,10 +91,15 @@ class Lab:
         return stop_query(self.unit, self.engine, StopRequest(**said), by="test", settle_s=0.5)  # type: ignore[arg-type]
 
     def stop_after_a_death(self) -> StopReceipt:
-        """``ckpt stop`` where a driver dies in a batch that is waited for: it may be refused once, when another goes on."""
+        """``ckpt stop`` where a driver dies in a batch that is waited for.
+
+        What is in the checkpoint meanwhile lets no other driver start, so the batch is not committed, and the stop is
+        refused with nothing left behind: the other driver goes on.
+        """
         try:
             return self.stop(wait_for_batch=20.0)
         except NotBetweenBatchesError:
+            self.wait_for_batches(1)
             return self.stop(wait_for_batch=60.0)
 
     def runs(self) -> tuple[str, ...]:
