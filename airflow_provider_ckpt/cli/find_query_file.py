@@ -40,7 +40,9 @@ class FilePlace:
     is_named: bool
 
     def read(self, *, is_needed: bool) -> QueryFile | None:
-        """The queries of the file. One that was found, is broken and is not needed is told on stderr, and is None.
+        """The queries of the file. One that was found and is not to be read is told on stderr, and is None.
+
+        That is one that is broken, or that somebody else may have written: a query file says which commands run.
 
         Args:
             is_needed: True if the command makes no sense without the file.
@@ -50,9 +52,8 @@ class FilePlace:
         """
         from airflow_provider_ckpt.fleet.read_query_file import read_query_file  # a room that a location does not need
 
-        if not self.is_named and (doubt := _doubt_of(self.place)):
-            _warn(f"{self.place} {doubt}; it was found, and says what the queries are. --file none leaves it out.")
         try:
+            self._require_own()
             return read_query_file(absolute_location(self.place))
         except (CheckpointError, ValueError) as error:
             if self.is_named or is_needed:
@@ -60,6 +61,17 @@ class FilePlace:
             told = " ".join(str(error).split())
             _warn(f"{told}; the command goes on without this file.")
             return None
+
+    def _require_own(self) -> None:
+        """Raise ValueError for a file that was found and that somebody else may have written."""
+        try:
+            stat = Path(self.place).stat()
+        except OSError:
+            return  # reading it tells more
+        if self.is_named or (stat.st_uid in (os.geteuid(), 0) and not stat.st_mode & S_IWOTH):
+            return
+        why = "can be changed by every user" if stat.st_mode & S_IWOTH else f"belongs to another user ({stat.st_uid})"
+        raise ValueError(f"{self.place} was found and {why}; name it by {OPTION} or ${CKPT_FILE} if you trust it")
 
 
 def file_of(words: Sequence[str]) -> tuple[FilePlace | None, list[str]]:
@@ -103,17 +115,6 @@ def find_file(place: str | None) -> FilePlace | None:
         _warn(f"{found} is no file that can be read, so no query file counts.")
         return None
     return None if found is None else FilePlace(str(found), is_named=False)
-
-
-def _doubt_of(place: str) -> str | None:
-    """Why a file that was found may not be what its reader takes it for; None for no reason."""
-    try:
-        stat = Path(place).stat()
-    except OSError:
-        return None  # reading it tells more
-    if stat.st_uid not in (os.geteuid(), 0):
-        return f"belongs to another user ({stat.st_uid})"
-    return "can be changed by every user" if stat.st_mode & S_IWOTH else None
 
 
 def _warn(text: str) -> None:

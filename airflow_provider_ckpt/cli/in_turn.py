@@ -127,13 +127,13 @@ def in_turn(command: click.Command, words: Words) -> dict[str, list[str]]:
         return {}
     place, rest = file_of(words)
     said, given = read_words(command, rest)
-    if place is None or len(said) == 1 or (file := place.read(is_needed=not said)) is None:
+    takes_more = sum(isinstance(param, click.Argument) for param in command.params) > 1
+    if place is None or len(said) == 1 or (file := place.read(is_needed=not said or not takes_more)) is None:
         return {}
     from airflow_provider_ckpt.fleet.pipeline import pipeline_of  # a room that a location does not need
 
     named = [_named(file, rest[at]) for at in said] or [*file.queries, *(file.pipelines if names.pipeline else ())]
     unknown = [word for word in named if word not in file.queries and pipeline_of(file, word) is None]
-    takes_more = sum(isinstance(param, click.Argument) for param in command.params) > 1
     if unknown and (takes_more or unknown[0] == named[0]):
         return {}  # the id of a backup, or a location
     if unknown:

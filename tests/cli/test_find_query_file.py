@@ -66,11 +66,17 @@ def test_what_has_its_name_and_is_no_file_is_told_and_hides_those_above(nearest,
         (os.geteuid() + 1, 0o100644, f"belongs to another user ({os.geteuid() + 1})"),
     ],
 )
-def test_one_that_somebody_else_may_have_written_is_told(nearest, capsys, monkeypatch, owner, mode, told):
+def test_one_that_somebody_else_may_have_written_counts_when_it_is_named(
+    nearest, capsys, monkeypatch, owner, mode, told
+):
+    Path(nearest).write_text("format_version: 1\nqueries: {}\n")
     found = SimpleNamespace(stat=lambda: SimpleNamespace(st_uid=owner, st_mode=mode))
     monkeypatch.setattr(find_query_file, "Path", lambda place: found)
-    FilePlace(nearest, is_named=False).read(is_needed=False)
-    assert f"Warning: {nearest} {told}; it was found" in capsys.readouterr().err
+    assert FilePlace(nearest, is_named=False).read(is_needed=False) is None
+    assert f"{nearest} was found and {told}; name it by --file" in capsys.readouterr().err
+    with pytest.raises(click.UsageError, match="name it by --file"):
+        FilePlace(nearest, is_named=False).read(is_needed=True)
+    assert FilePlace(nearest, is_named=True).read(is_needed=True) is not None
 
 
 def test_one_of_ones_own_that_others_only_read_is_not(nearest, capsys):
