@@ -239,8 +239,8 @@ def _suspend(there: Object) -> list[dict[str, Any]]:
 def _no_suspend(place: tuple[str, str], said: str) -> EngineError:
     return EngineError(
         f"the SparkApplication {place[1]} cannot be suspended on this cluster: {said}.",
-        hint="It goes on, and so it is not stopped. Its custom resource definition is older than version 2.4 of the "
-        "operator: install that of the operator that runs, which Helm does not replace by itself.",
+        hint="It was not ended, and so it is not stopped. Its custom resource definition is older than version 2.4 "
+        "of the operator: install that of the operator that runs, which Helm does not replace by itself.",
     )
 
 
