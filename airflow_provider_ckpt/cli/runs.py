@@ -23,14 +23,14 @@ from airflow_provider_ckpt.cli.query_names import declared_file, declared_storag
 from airflow_provider_ckpt.cli.render import print_json, say
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.engines.open_engine import open_engine
-from airflow_provider_ckpt.errors import NotBetweenBatchesError
+from airflow_provider_ckpt.errors import EngineUnknownError, NotBetweenBatchesError
 from airflow_provider_ckpt.fleet.read_query_file import read_deploy
 from airflow_provider_ckpt.running.deploy_query import DeployRequest, deploy_query
-from airflow_provider_ckpt.running.find_status import Status, find_status, start_steps, stop_steps
+from airflow_provider_ckpt.running.find_status import Status, find_status, may_be_first, start_steps, stop_steps
 from airflow_provider_ckpt.running.find_unit import Unit, find_unit
 from airflow_provider_ckpt.running.read_application import read_application
 from airflow_provider_ckpt.running.start_query import StartRequest, start_query
-from airflow_provider_ckpt.running.stop_query import StopRequest, stop_query
+from airflow_provider_ckpt.running.stop_query import StopRequest, interrupts, stop_query
 from airflow_provider_ckpt.sinks.effects import EFFECTS
 
 if TYPE_CHECKING:
@@ -113,6 +113,7 @@ def hold(name: str, storage_options: tuple[str, ...], *, break_lock: bool, execu
     """Stop a query and close its checkpoint until ckpt start.
 
     For what restarts a query and cannot be kept from it: no Spark starts from a closed checkpoint, and none changes it.
+    A batch in flight is interrupted, which the receipt says and the next start runs again; ckpt stop waits for it.
     """
     request = StopRequest(hold=True, interrupt_batch=True)
     return _stopped(name, request, storage_options, break_lock=break_lock, execute=execute, as_json=as_json)
@@ -144,21 +145,22 @@ def start(
     """
     unit, engine = _opened(name, storage_options)
     before = find_status(unit, engine)
-    receipt = None
-    if execute:
-        receipt = start_query(
-            unit,
-            engine,
-            read_application(unit),
-            StartRequest(
-                query_is_stopped=is_stopped, not_started=not_started, commit_within=commit_within, gate=not no_gate
-            ),
-            by=user_and_host(),
-            break_lock=break_lock,
-            tell=_tell,
-        )
-    _report(before, start_steps(unit, before), started=receipt, as_json=as_json)
-    return _exit_code(before, execute=execute, started=receipt)
+    steps = start_steps(unit, before)
+    if not execute:
+        return _planned(before, steps, as_json=as_json, is_first=may_be_first(before))
+    receipt = start_query(
+        unit,
+        engine,
+        read_application(unit),
+        StartRequest(
+            query_is_stopped=is_stopped, not_started=not_started, commit_within=commit_within, gate=not no_gate
+        ),
+        by=user_and_host(),
+        break_lock=break_lock,
+        tell=_tell,
+    )
+    _report(before, steps, started=receipt, as_json=as_json)
+    return _exit_code(receipt)
 
 
 @command("ckpt deploy orders", "ckpt deploy orders --execute --accept-sink unknown", also=DURATIONS)
@@ -196,16 +198,16 @@ def deploy(
     """
     unit, engine = _opened(name, storage_options)
     before = find_status(unit, engine)
-    steps = (*stop_steps(unit, before), *start_steps(unit, before))
+    request = StopRequest(interrupt_batch=interrupt_batch, wait_for_batch=wait_for_batch)
+    steps = (*_stop_steps(unit, before, request), *start_steps(unit, before))
     if not execute:
-        _report(before, steps, as_json=as_json)
-        return _exit_code(before, execute=False)
+        return _planned(before, steps, as_json=as_json)
     done = deploy_query(
         unit,
         engine,
         read_application(unit),
         DeployRequest(
-            stop=StopRequest(interrupt_batch=interrupt_batch, wait_for_batch=wait_for_batch),
+            stop=request,
             start=StartRequest(not_started=not_started, commit_within=commit_within, gate=not no_gate),
             accept_sink=accept_sink,
         ),
@@ -214,7 +216,7 @@ def deploy(
         tell=_tell,
     )
     _report(before, steps, stopped=done.stopped, started=done.started, back=done.back, as_json=as_json)
-    return _exit_code(before, execute=True, started=done.started)
+    return _exit_code(done.started)
 
 
 def _opened(name: str, storage_options: tuple[str, ...]) -> tuple[Unit, Engine]:
@@ -236,20 +238,30 @@ def _stopped(
     unit, engine = _opened(name, storage_options)
     before = find_status(unit, engine)
     if not execute:
-        steps = stop_steps(unit, before, hold=request.hold) if before.state != "unknown" else ()
-        _report(before, steps, as_json=as_json)
-        return _exit_code(before, execute=False)
+        steps = _stop_steps(unit, before, request)
+        return _planned(before, steps, as_json=as_json)
     receipt = stop_query(unit, engine, request, by=user_and_host(), break_lock=break_lock, tell=_tell)
     _report(before, (), stopped=receipt, as_json=as_json)
-    if not receipt.between_batches and not request.interrupt_batch:
+    if not receipt.between_batches and not interrupts(unit, request):
         return NotBetweenBatchesError.exit_code
     return 0
 
 
-def _exit_code(before: Status, *, execute: bool, started: StartReceipt | None = None) -> int:
-    if not execute:
-        return 5 if before.state == "unknown" and before.runs else 0
-    return 0 if started is None or started.committed else 1
+def _stop_steps(unit: Unit, before: Status, request: StopRequest) -> tuple[str, ...]:
+    if before.state == "unknown":
+        return ()
+    return stop_steps(unit, before, hold=request.hold, interrupt_batch=request.interrupt_batch)
+
+
+def _planned(before: Status, steps: Sequence[str], *, as_json: bool, is_first: bool = False) -> int:
+    """Show what would be done: nothing while it is not known which runs there are."""
+    is_known = before.state != "unknown" or is_first
+    _report(before, steps if is_known else (), as_json=as_json)
+    return 0 if is_known else EngineUnknownError.exit_code
+
+
+def _exit_code(started: StartReceipt) -> int:
+    return 0 if started.committed else 1
 
 
 def _tell(text: str) -> None:

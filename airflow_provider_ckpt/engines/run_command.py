@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import tempfile
+import time
 from collections.abc import Sequence
 
 from airflow_provider_ckpt.errors import EngineError, EngineUnknownError
@@ -14,6 +17,8 @@ from airflow_provider_ckpt.visible import visible
 
 #: Bytes of an answer, and of what is repeated of stderr.
 MOST_BYTES, MOST_ERROR = MIB, 500
+#: Bytes of stderr on disk, and seconds between two looks at how much there is.
+MOST_ON_DISK, _POLL_S = 64 * MIB, 0.2
 
 
 def run_command(what: str, words: Sequence[str], directory: str, timeout_s: float) -> str:
@@ -29,10 +34,12 @@ def run_command(what: str, words: Sequence[str], directory: str, timeout_s: floa
         EngineError: There is no such program.
         EngineUnknownError: It has failed, was not done in time, or has written too much: nothing is known.
     """
-    # Files bound what is kept, and do not wait for a child that has inherited a pipe and lives on.
+    # Files do not wait for a child that has inherited a pipe and lives on.
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         try:
             code = _run(words, directory, timeout_s, out.fileno(), err.fileno())
+        except _TooMuchError:
+            raise _too_much(what) from None
         except subprocess.TimeoutExpired:
             raise EngineUnknownError(
                 f"the command {what} did not end within {duration_text(timeout_s * 1000)}, and was killed.",
@@ -53,18 +60,35 @@ def run_command(what: str, words: Sequence[str], directory: str, timeout_s: floa
                 hint="Nothing is known of the query.",
             )
     if len(text) > MOST_BYTES:
-        raise EngineUnknownError(
-            f"the command {what} answered with more than {MOST_BYTES:,} bytes.", hint="Nothing is known of the query."
-        )
+        raise _too_much(what)
     return text.decode(errors="replace")
+
+
+class _TooMuchError(Exception):
+    """A command writes more than is kept of it."""
+
+
+def _too_much(what: str) -> EngineUnknownError:
+    return EngineUnknownError(
+        f"the command {what} answered with more than {MOST_BYTES:,} bytes.", hint="Nothing is known of the query."
+    )
 
 
 def _run(words: Sequence[str], directory: str, timeout_s: float, out: int, err: int) -> int:
     with subprocess.Popen(
         list(words), cwd=directory or None, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True
     ) as process:
+        until = time.monotonic() + timeout_s
         try:
-            return process.wait(timeout_s)
-        except BaseException:  # Ctrl-C as well: a command is no run, and does not go on alone
-            process.kill()
+            while True:
+                left_s = until - time.monotonic()
+                try:
+                    return process.wait(max(0.0, min(left_s, _POLL_S)))
+                except subprocess.TimeoutExpired:
+                    if left_s <= 0:
+                        raise
+                if os.fstat(out).st_size > MOST_BYTES or os.fstat(err).st_size > MOST_ON_DISK:
+                    raise _TooMuchError
+        except BaseException:  # Ctrl-C as well: a command is no run, and neither it nor what it has begun goes on alone
+            os.killpg(process.pid, signal.SIGKILL)
             raise

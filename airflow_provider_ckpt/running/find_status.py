@@ -13,11 +13,14 @@ from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.documents.as_document import Documented
 from airflow_provider_ckpt.engines.engine import Engine
 from airflow_provider_ckpt.engines.run import MAY_RESTART, Presence, Restarts, Run, Seen
-from airflow_provider_ckpt.errors import CheckpointBusyError, CheckpointNotFoundError, EngineError
+from airflow_provider_ckpt.errors import CheckpointBusyError, CheckpointNotFoundError, EngineError, PlanError
 from airflow_provider_ckpt.running.find_unit import Member, Unit
 from airflow_provider_ckpt.running.receipt import StopReceipt
 from airflow_provider_ckpt.running.record_runs import known_runs, read_events
 from airflow_provider_ckpt.running.require_stopped import batches_of, require_stopped
+from airflow_provider_ckpt.running.stop_query import StopRequest, interrupts
+
+_KNOWS_NO_RUN = "the engine knows no run"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +62,7 @@ def find_status(unit: Unit, engine: Engine) -> Status:
         with suppress(CheckpointBusyError):
             proof = require_stopped(unit, engine)
     if why is None and not seen.runs and proof is None:
-        why = f"the engine knows no run of {unit.name}"
+        why = f"{_KNOWS_NO_RUN} of {unit.name}"
     state = "unknown" if why is not None else "live" if live else "stopped" if proof is not None else "ended"
     return Status(
         name=unit.name,
@@ -74,8 +77,16 @@ def find_status(unit: Unit, engine: Engine) -> Status:
     )
 
 
-def stop_steps(unit: Unit, status: Status, *, hold: bool = False) -> tuple[str, ...]:
-    """What a stop would do, a sentence for each step. Raises PlanError where no fence is possible."""
+def may_be_first(status: Status) -> bool:
+    """True if the engine has answered, and knows no run yet: a start may be the first one."""
+    return status.unknown is not None and status.unknown.startswith(_KNOWS_NO_RUN)
+
+
+def stop_steps(unit: Unit, status: Status, *, hold: bool = False, interrupt_batch: bool = False) -> tuple[str, ...]:
+    """What a stop would do, a sentence for each step.
+
+    Raises PlanError where no fence is possible, unless the batch may be interrupted.
+    """
     if status.state == "stopped" and not hold:
         return (f"{unit.name} is stopped: nothing is left to do.",)
     steps = []
@@ -86,7 +97,13 @@ def stop_steps(unit: Unit, status: Status, *, hold: bool = False) -> tuple[str, 
         if hold:
             steps.append(f"Close the checkpoint of {member.query.name}: no Spark starts from it until ckpt start.")
         else:
-            plan = make_fence(member.stores, trigger=member.query.deploy.trigger, state=False)
+            try:
+                plan = make_fence(member.stores, trigger=member.query.deploy.trigger, state=False)
+            except PlanError as error:
+                if not interrupts(unit, StopRequest(interrupt_batch=interrupt_batch)):
+                    raise
+                steps.append(f"Put no fence into {member.query.name}, whose batch is interrupted: {error.message}")
+                continue
             steps.append(f"Fence {member.query.name} behind batch {plan.batch_id}, or a later one.")
     steps += [
         f"End the run {run.id} ({run.native or run.presence.value})."

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from airflow_provider_ckpt.engines.engine import Application
 from airflow_provider_ckpt.errors import EngineError, StoreError
 from airflow_provider_ckpt.query.engine import ENGINES, FILE
@@ -16,9 +18,18 @@ def read_application(unit: Unit) -> Application:
     """What the query file declares of an application, to be started and to be kept in its record.
 
     Raises:
-        EngineError: A file that it names cannot be read, or may hold a secret, which no record is to have.
+        EngineError: A file that it names cannot be read, or it may hold a secret, as its words may, which no record
+            is to have.
     """
     declared = unit.declared
+    for key, value in declared.application.items():
+        for option, word in pairwise(value) if isinstance(value, tuple) else ():
+            is_placeholder = word.startswith("{") and word.endswith("}")
+            if option.startswith("-") and not is_placeholder and may_be_secret(option.lstrip("-"), word):
+                raise EngineError(
+                    f"the word behind {option} in {key} of {unit.name} may be a secret, and is kept in the record.",
+                    hint="Nothing was done. Take it from a secret of the platform, or from the environment.",
+                )
     files = {key for key, form in ENGINES[declared.name].items() if form == FILE}
     texts = {key: _read(unit, key, place) for key, place in declared.application.items() if key in files}
     return Application(declared.name, dict(declared.application), texts)

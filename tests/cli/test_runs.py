@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 
 from airflow_provider_ckpt.cli import run
+from airflow_provider_ckpt.engines.local import LocalEngine
+from airflow_provider_ckpt.errors import EngineUnknownError
 from airflow_provider_ckpt.storage.store import Store
 from tests.running import driver
 from tests.running.simulated import newest, with_batches
@@ -101,6 +103,8 @@ def test_the_receipt_of_a_stop_is_the_word_for_a_change(place, capsys):
     [
         (("status", "bare"), 5, "bare declares no engine in"),
         (("stop", "order", "--execute"), 3, "order is no query of"),
+        (("stop", "orders"), 5, ""),
+        (("deploy", "orders"), 5, ""),
         (("stop", "orders", "--execute"), 5, "knows no run of orders, which does not prove that none is there"),
         (("start", "orders", "--execute", "--no-gate"), 4, "there is no proof that orders is stopped"),
     ],
@@ -108,3 +112,20 @@ def test_the_receipt_of_a_stop_is_the_word_for_a_change(place, capsys):
 def test_what_is_not_known_is_said(place, capsys, words, code, says):
     assert run([*words]) == code
     assert says in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("command", "code", "steps"), [("start", 0, 3), ("stop", 5, 0), ("deploy", 5, 0)])
+def test_a_plan_has_no_steps_while_it_is_not_known_what_runs(place, capsys, command, code, steps):
+    """Before the first start nothing runs that the engine knows, which is no reason against that start."""
+    found, said = ckpt(capsys, command, "orders")
+    assert (found, len(said["steps"])) == (code, steps)
+
+
+@pytest.mark.parametrize("command", ["start", "stop", "deploy", "hold"])
+def test_an_engine_that_is_silent_is_no_plan(place, capsys, monkeypatch, command):
+    def silent(self, known):
+        raise EngineUnknownError("this machine does not tell")
+
+    monkeypatch.setattr(LocalEngine, "look", silent)
+    code, said = ckpt(capsys, command, "orders")
+    assert (code, said["steps"], said["status"]["state"]) == (5, [], "unknown")

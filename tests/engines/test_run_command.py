@@ -42,6 +42,21 @@ def test_a_command_that_takes_too_long_is_killed():
     assert time.monotonic() - began < 10
 
 
+def test_what_it_has_begun_is_killed_with_it(tmp_path):
+    child = f"import time; time.sleep(1); open({str(tmp_path / 'lived')!r}, 'w')"
+    with pytest.raises(EngineUnknownError, match="did not end within"):
+        run(f"import subprocess, sys, time; subprocess.Popen([sys.executable, '-c', {child!r}]); time.sleep(60)", 0.5)
+    time.sleep(1.5)
+    assert not (tmp_path / "lived").exists()
+
+
+def test_one_that_writes_without_end_is_ended():
+    began = time.monotonic()
+    with pytest.raises(EngineUnknownError, match="answered with more than"):
+        run("while True: print('x' * 100000)")
+    assert time.monotonic() - began < 15
+
+
 def test_a_child_that_lives_on_is_not_waited_for():
     code = "import subprocess, sys; subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(5)']); print(1)"
     began = time.monotonic()

@@ -42,3 +42,25 @@ def test_one_that_cannot_be_kept_is_refused(tmp_path, text, says):
     with pytest.raises(EngineError, match=says) as raised:
         application(tmp_path, text)
     assert "hunter2" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("args", "is_refused"),
+    [
+        ("--db-password, hunter2secret", True),
+        ("--password-file, /run/secrets/db", False),
+        ("--token, '{token}'", False),
+        ("password, --verbose", False),
+    ],
+)
+def test_words_that_may_be_a_secret_are_refused(args, is_refused):
+    text = FILE.replace(
+        "kubeflow, application: {manifest: orders.yaml}", f"local, application: {{file: a.py, args: [{args}]}}"
+    )
+    unit = find_unit(parse_query_file(text, "ckpt.yaml"), "orders", Store.open)
+    if not is_refused:
+        assert read_application(unit).said["file"] == "a.py"
+        return
+    with pytest.raises(EngineError, match="the word behind --db-password in args of orders may be a secret") as raised:
+        read_application(unit)
+    assert "hunter2" not in str(raised.value)
