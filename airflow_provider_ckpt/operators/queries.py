@@ -90,6 +90,7 @@ class CheckpointQueriesOperator(CheckpointTask, BaseOperator):
     def execute(self, context: Any) -> QueriesResultDocument:
         """Read, log, and fail for what is the matter."""
         from airflow_provider_ckpt.fleet.queries.read_queries import QueryReader
+        from airflow_provider_ckpt.hooks.engines import connect
 
         with self.running(context):
             wanted, timeout_ms = self._wanted(), duration_ms_of("read_timeout", self.read_timeout)
@@ -100,6 +101,7 @@ class CheckpointQueriesOperator(CheckpointTask, BaseOperator):
                 configs=self.hook.kafka_configs(self.kafka_conn_id),
                 threads=self.threads,
                 timeout_s=timeout_ms / 1000,
+                connect=connect,
             )
             rows = sorted(reader.read(), key=lambda row: row.urgency)
             failing = [row for row in rows if row.exit_code]

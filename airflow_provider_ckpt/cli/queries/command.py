@@ -46,8 +46,8 @@ if TYPE_CHECKING:
 )
 @option(
     "--timeout DURATION",
-    "How long each reading may take, of a checkpoint, its sources, its backups or its changes; a plain number is "
-    "seconds. What does not answer by then is shown as not known.",
+    "How long each reading may take, of a checkpoint, its sources, its backups, its changes or its engine; a plain "
+    "number is seconds. What does not answer by then is shown as not known.",
     default=f"{TIMEOUT_S:g}s",
     type=PAUSE,
 )
@@ -71,7 +71,8 @@ def queries(
     """Show the queries of the query file, the worst first.
 
     A NAME is that of a query, of a flow of a pipeline, or of a pipeline, which means all of its flows.
-    A row has the newest batch and the age of its commit, how much is unread of the sources and how old it is, the delay
+    A row says whether it runs, as its engine does.
+    It has the newest batch and the age of its commit, how much is unread of the sources and how old it is, the delay
     of the watermark, the worst finding, the newest backup and the newest change. What nobody can tell is `?`, with the
     reason below the table. The thresholds of the file (alert: behind, delay, age, rows) are compared with what was
     measured; one that cannot be measured is not known, which is no pass.

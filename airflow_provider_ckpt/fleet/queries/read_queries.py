@@ -19,10 +19,12 @@ from airflow_provider_ckpt.checks import check
 from airflow_provider_ckpt.checks.findings import worst_first
 from airflow_provider_ckpt.checks.inspect import examine
 from airflow_provider_ckpt.clock import now_ms
+from airflow_provider_ckpt.engines.open_engine import Connect, from_environment
 from airflow_provider_ckpt.errors import CheckpointError, CheckpointNotFoundError, StoreUnavailableError
 from airflow_provider_ckpt.fleet import THREADS
 from airflow_provider_ckpt.fleet.find import patiently
 from airflow_provider_ckpt.fleet.judge import row_of
+from airflow_provider_ckpt.fleet.queries.ask_engines import Running, ask_engine
 from airflow_provider_ckpt.fleet.queries.ask_in_time import Late, in_time
 from airflow_provider_ckpt.fleet.queries.ask_sources import SourcesAnswer, ask_sources
 from airflow_provider_ckpt.fleet.queries.read_flows import WantedQueries
@@ -51,7 +53,6 @@ TIMEOUT_S = 15.0
 MOST_REMEMBERED = 1_000
 _SOCKET_TIMEOUT = "socket.timeout.ms"
 NO_ENGINE = "no engine is declared"
-ENGINE_NOT_ASKED = "an engine is declared, and this version of ckpt asks none"
 Result = TypeVar("Result")
 
 
@@ -98,6 +99,7 @@ class QueryReader:
         configs: Options of the clients of some servers, by these; None for those that the file declares.
         threads: How many readings are under way at once.
         timeout_s: How long each may take, seconds.
+        connect: Gives the connection of an engine by its id.
     """
 
     def __init__(
@@ -109,7 +111,9 @@ class QueryReader:
         configs: Mapping[str, Mapping[str, Any]] | None = None,
         threads: int = THREADS,
         timeout_s: float = TIMEOUT_S,
+        connect: Connect = from_environment,
     ) -> None:
+        self._connect = connect
         self._config = {_SOCKET_TIMEOUT: str(max(1_000, int(timeout_s * 1_000))), **kafka_config}
         self._given_configs, self._configs = configs, dict[str, Mapping[str, Any]]()
         self._threads, self._timeout_s = threads, timeout_s
@@ -158,9 +162,22 @@ class QueryReader:
         changes = self._answers(lambda item: self._newest_change(*item), there, lambda item: item[0].undo)
         answers = map(_Answers, sources, losses, backups, changes)
         told = {query.name: self._row(query, found, of) for (query, found), of in zip(there, answers, strict=True)}
+        running = self._ask_engines(queries)
         for query in queries:
-            found = seen[query.name]
-            yield told[query.name] if isinstance(found, _Seen) else self._not_read(query, found)
+            found, runs = seen[query.name], running[query.name]
+            row = told[query.name] if isinstance(found, _Seen) else self._not_read(query, found)
+            yield replace(row, running=runs.runs, running_unknown=runs.why, running_said=runs.said)
+
+    def _ask_engines(self, queries: Sequence[Query]) -> dict[str, Running]:
+        """What the engines say of the queries; of one that declares none nobody is asked."""
+        asked = [query for query in queries if query.engine is not None]
+        found = self._answers(lambda query: ask_engine(self._file, query, self._open, self._connect), asked)
+        running = {query.name: Running(None, NO_ENGINE) for query in queries}
+        for query, answer in zip(asked, found, strict=True):
+            if isinstance(answer, CheckpointError):
+                answer = Running(None, f"{query.name}: {answer.message}")
+            running[query.name] = answer
+        return running
 
     def _answers(
         self,
@@ -205,7 +222,6 @@ class QueryReader:
         return QueryRow(
             query.name,
             query.checkpoint,
-            running_unknown=ENGINE_NOT_ASKED if query.engine else NO_ENGINE,
             thresholds=thresholds_of(unread, query, self._file),
             failure=error.at(query.checkpoint),
         )
@@ -221,7 +237,6 @@ class QueryReader:
         return QueryRow(
             query.name,
             query.checkpoint,
-            running_unknown=ENGINE_NOT_ASKED if query.engine else NO_ENGINE,
             watermark_delay_ms=delay_of(row),
             behind_ms=behind_of(row.sources),
             backup=None if isinstance(answers.backup, CheckpointError) else answers.backup,

@@ -50,6 +50,7 @@ class QueryRow(Documented):
     location: Annotated[str, "URI of the checkpoint"]
     running: Annotated[bool | None, "whether the query runs; null when nobody can say"] = None
     running_unknown: Annotated[str | None, "why nobody can say that"] = None
+    running_said: Annotated[str | None, "what the engine says of each run that it knows, or null"] = None
     watermark_delay_ms: Annotated[
         int | None, "from the watermark of the newest committed batch to its begin; null without a watermark"
     ] = None

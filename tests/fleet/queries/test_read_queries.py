@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from pathlib import Path
 from threading import Event
@@ -50,6 +51,20 @@ def test_a_row_has_what_the_files_say(orders):
         ("age", True, f"{orders.root}/ckpt.yaml line 3"),
     ]
     assert (row.behind_ms, row.backup, row.change, row.exit_code) == (None, None, None, 1)
+
+
+@pytest.mark.parametrize(
+    ("sleeps", "running", "why"),
+    [(0, True, None), (30, None, "a: there was no answer within 3 s")],
+)
+def test_whether_it_runs_is_asked_within_the_time(orders, sleeps, running, why):
+    engine = orders.root / "engine.py"
+    engine.write_text(f'import time; time.sleep({sleeps}); print(\'{{"runs": [{{"id": "7", "presence": "live"}}]}}\')')
+    run_it = f"[{sys.executable}, {engine}]"
+    application = f"{{status: {run_it}, end: {run_it}, start: {run_it}}}"
+    text = f"  a: {{checkpoint: {orders.checkpoint}, engine: command, application: {application}}}"
+    row = orders(text, timeout_s=3)["a"]
+    assert (row.running, row.running_unknown) == (running, why)
 
 
 @pytest.mark.parametrize(("ahead_s", "is_known"), [(30, True), (3_600, False)])
