@@ -7,6 +7,7 @@ import threading
 
 import pytest
 
+from airflow_provider_ckpt.engines import yarn
 from airflow_provider_ckpt.engines.run import Presence, Restarts
 from airflow_provider_ckpt.engines.yarn import YarnEngine
 from airflow_provider_ckpt.errors import EngineUnknownError
@@ -110,6 +111,7 @@ def test_a_kill_without_a_fence_leaves_a_batch_and_is_not_said_to_be_between(lab
 @pytest.mark.parametrize("call", range(1, 9))
 def test_a_command_that_is_killed_comes_to_the_same_end(lab, call, monkeypatch):
     monkeypatch.setattr(YarnEngine, "submit_s", 10.0)  # spark-submit has ended whenever it is killed here
+    monkeypatch.setattr(yarn, "FORGETFUL_MS", 0)  # this ResourceManager is young, and was never another one
     here = lab(("foreachBatch", 400, 0), ("stateful", 0, 200))
     here.wait_for_batches(1)
     killed(here, "stop", call)
