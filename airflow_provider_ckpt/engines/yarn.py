@@ -1,9 +1,9 @@
 """The engine ``yarn``: found and ended over the REST API of the ResourceManager, begun by spark-submit in cluster mode.
 
-A run is a YARN application with two tags: one of the query and one of the start. One that was begun by other means is
-found as well, where it has the first tag. YARN begins another attempt of an application that has failed, as often as
-the application was submitted with, which the API does not tell and nothing changes: so nothing is disarmed, and what
-was asked to end is not begun again.
+A run is a YARN application with three tags: of the query, of its checkpoint and of the start. One that was begun by
+other means is found as well, where it has the first tag, and none of another checkpoint. YARN begins another attempt
+of an application that has failed, as often as the application was submitted with, which the API does not tell and
+nothing changes: so nothing is disarmed, and what was asked to end is not begun again.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ STATES = {
     **dict.fromkeys(("FINISHED", "FAILED", "KILLED"), Presence.ENDED),
 }
 #: The conf with the tags of an application, and their beginnings: of the query, and of one start of it.
-TAGS, OF_QUERY, OF_START = "spark.yarn.tags", "ckpt-query:", "ckpt-start:"
+TAGS, OF_QUERY, OF_START, OF_PLACE = "spark.yarn.tags", "ckpt-query:", "ckpt-start:", "ckpt-checkpoint:"
 #: The port of a ResourceManager, and the longest name that is a tag as it is; a tag has 100 characters at most.
 PORT, LONGEST_NAME = 8088, 60
 #: Seconds that spark-submit has to upload and to submit.
@@ -110,7 +110,13 @@ class YarnEngine:
         found = [] if apps is None else apps.get("app", []) if isinstance(apps, dict) else None
         if not isinstance(found, list):
             raise self._odd("its list of applications has no key apps with applications")
-        return [self._run(app) for app in found]
+        return [self._run(app) for app in found if not self._is_elsewhere(app)]
+
+    def _is_elsewhere(self, app: Any) -> bool:
+        """True for an application of a query of the same name with another checkpoint."""
+        tags = app.get("applicationTags") if isinstance(app, dict) else None
+        places = [tag for tag in tags.split(",") if tag.startswith(OF_PLACE)] if isinstance(tags, str) else []
+        return bool(places and self._declared.place) and OF_PLACE + self._declared.place not in places
 
     def _of(self, run_id: str) -> Run:
         if not _ID.fullmatch(run_id):
@@ -197,6 +203,7 @@ class YarnEngine:
             own = ""
         generation = generation_of(self._name, token)
         tags = [*filter(None, own.split(",")), OF_QUERY + self._key, f"{OF_START}{self._key}-{generation}"]
+        tags += [OF_PLACE + self._declared.place] if self._declared.place else []
         return [
             program,
             *said.get("submit", ()),

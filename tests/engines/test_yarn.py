@@ -128,6 +128,19 @@ def test_a_start_submits_with_its_tags_and_finds_the_application_by_them(engine,
     assert (tmp_path / "words").read_text() == words
 
 
+def test_an_application_of_another_checkpoint_is_none_of_the_query(engine, service, submit, tmp_path):
+    """Another user's query may have the same name."""
+    declared = DeclaredEngine("yarn", "rm", place="0123456789ab")
+    engine = YarnEngine(declared, "orders", lambda connection: service.connection)
+    tags = {"": True, ",ckpt-checkpoint:0123456789ab": True, ",ckpt-checkpoint:ba9876543210": False}
+    for more, is_own in tags.items():
+        service.answers[APPS] = {"apps": {"app": [app("RUNNING", applicationTags=f"ckpt-query:orders{more}")]}}
+        assert [run.id for run in engine.look(()).runs] == [ID] * is_own
+    service.answers[APPS] = [{"apps": {}}, {"apps": {"app": [app("ACCEPTED", generation=3)]}}]
+    engine.start(submit, "orders-3")
+    assert "ckpt-start:orders-3,ckpt-checkpoint:0123456789ab" in (tmp_path / "words").read_text()
+
+
 def test_a_start_that_no_one_sees_is_not_known(engine, service, submit):
     with pytest.raises(EngineUnknownError, match="has no application with the tag ckpt-start:orders-3"):
         engine.start(submit, "orders-3")
