@@ -261,7 +261,7 @@ def _planned(before: Status, steps: Sequence[str], *, as_json: bool, is_first: b
 
 
 def _exit_code(started: StartReceipt) -> int:
-    return 0 if started.committed else 1
+    return 0 if started.is_good else 1
 
 
 def _tell(text: str) -> None:
@@ -340,6 +340,9 @@ def _show_stop(receipt: StopReceipt) -> None:
 def _show_start(receipt: StartReceipt) -> None:
     if receipt.committed:
         say(f"{receipt.name} was started as {receipt.token}, and has committed.", bold=True)
+    elif receipt.waits_for_data:
+        say(f"{receipt.name} was started as {receipt.token}, and runs. It has committed nothing:", bold=True)
+        say("  its declared sources have nothing unread, so that its first commit was not seen.")
     else:
         say(f"{receipt.name} was started as {receipt.token}: {receipt.problem}.", bold=True)
     for query, batch_id in receipt.batches.items():

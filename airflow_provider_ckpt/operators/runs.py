@@ -234,7 +234,7 @@ class QueryStartOperator(QueryRunOperator):
         """Start it, and wait, or defer."""
         within_s = self._within_s(unit)
         receipt = self._start(unit, engine, self._application(context, unit), 0.0 if self.deferrable else within_s)
-        if self.deferrable and not receipt.committed:
+        if self.deferrable and not receipt.is_good:
             self._defer_until_commit(receipt, now_ms() + int(within_s * 1000))
         return self._result(context, unit, receipt, within_s)
 
@@ -301,7 +301,7 @@ class QueryStartOperator(QueryRunOperator):
                     location=unit.location,
                 )
             receipt = self._start(unit, engine, newest.application, 2 * engine.settle_s)
-            if not receipt.committed and receipt.run.presence != "ended" and now_ms() < deadline_ms:
+            if not receipt.is_good and receipt.run.presence != "ended" and now_ms() < deadline_ms:
                 self._defer_until_commit(receipt, deadline_ms)  # the engine has restarted it meanwhile
             return self._result(context, unit, receipt, self._within_s(unit))
 
@@ -321,7 +321,7 @@ class QueryStartOperator(QueryRunOperator):
         context["ti"].xcom_push(key=RECEIPT_KEY, value=result["receipt"])
         told = self.tell(context, result)
         self.log.info("%s was started as %s (%s).", unit.name, receipt.token, receipt.run.ui or receipt.run.id)
-        if receipt.committed:
+        if receipt.is_good:
             return told
         problem = receipt.problem
         if receipt.run.presence == "live":

@@ -144,7 +144,7 @@ class _Deploy:
         begun = begun or self._begin()
         stopped = self._stop() if is_new else None
         started = self._start_new(begun, newest if is_new else None)
-        if started.committed or self.unit.declared.start.on_failure == "leave":  # what is left may commit yet
+        if started.is_good or self.unit.declared.start.on_failure == "leave":  # what is left may commit yet
             return self._ended(begun, Deployed(stopped, started))
         failed = next(event for event in read_events(self.unit) if event.number == started.number)
         finish(self.unit, failed, started)  # from here on the way leads back
@@ -286,7 +286,7 @@ def _failed_of(events: tuple[Event, ...], begun: Event) -> Event | None:
     """The start of a deploy that has failed, behind which nothing but its way back was started; None without one."""
     own = [event for event in events if event.verb == "start" and event.application == begun.application]
     failed = own[-1] if own else None
-    if failed is None or failed.started is None or failed.started.committed:
+    if failed is None or failed.started is None or failed.started.is_good:
         return None
     is_of = failed.number > begun.number or failed.started.at_ms >= begun.begun_at_ms
     later = [event for event in events if event.verb == "start" and event.number > failed.number]
@@ -306,7 +306,7 @@ def previous_application(events: tuple[Event, ...], failed: Event) -> Applicatio
         for event in events
         if event.verb == "start" and event.number < failed.number and event.started is not None
     ]
-    return next((event.application for event in reversed(earlier) if event.started and event.started.committed), None)
+    return next((event.application for event in reversed(earlier) if event.started and event.started.is_good), None)
 
 
 def application_before(events: tuple[Event, ...], is_own: Callable[[str], bool]) -> Application | None:
@@ -319,4 +319,4 @@ def application_before(events: tuple[Event, ...], is_own: Callable[[str], bool])
     own = next((event for event in reversed(events) if event.verb == "start" and is_own(event.by)), None)
     if own is not None:
         return previous_application(events, own)
-    return next((event.application for event in reversed(events) if event.started and event.started.committed), None)
+    return next((event.application for event in reversed(events) if event.started and event.started.is_good), None)

@@ -59,6 +59,14 @@ class StartReceipt(Documented):
     by: Annotated[str, "who has started it"]
     at_ms: Annotated[int, "epoch milliseconds"]
     problem: Annotated[str, "why it has failed, or empty"] = ""
+    waits_for_data: Annotated[
+        bool, "whether it runs and has committed nothing, because all declared sources are read to their ends"
+    ] = False
+
+    @property
+    def is_good(self) -> bool:
+        """True if it has committed, or runs and has nothing to commit."""
+        return self.committed or self.waits_for_data
 
 
 def run_from(value: Mapping[str, Any]) -> Run:
@@ -102,4 +110,5 @@ def start_receipt_from(value: Mapping[str, Any]) -> StartReceipt:
         by=str(value["by"]),
         at_ms=int(value["at_ms"]),
         problem=str(value["problem"]),
+        waits_for_data=bool(value.get("waits_for_data", False)),
     )

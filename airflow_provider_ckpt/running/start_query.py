@@ -22,6 +22,7 @@ from airflow_provider_ckpt.engines.engine import Application, Engine
 from airflow_provider_ckpt.engines.run import Presence, Run, Seen, token_of
 from airflow_provider_ckpt.errors import (
     CheckpointBusyError,
+    CheckpointError,
     CheckpointNotFoundError,
     EngineError,
     EngineUnknownError,
@@ -196,7 +197,10 @@ class _Start:
                 judge(self.unit, member)
 
     def _withdraw_fences(self, events: tuple[Event, ...]) -> None:
-        """Take back the fence of each query that is there, where it is the newest change."""
+        """Take back the fence of each query that is there.
+
+        One that cannot be taken back is told: its batch runs. Raises PlanError where it holds the checkpoint.
+        """
 
         def word() -> bool:
             self._require_stopped(events)
@@ -206,17 +210,20 @@ class _Start:
             fence = find_fence(member.stores) if _is_there(member) else None
             if fence is None:
                 continue
-            with suppress(PlanError):  # a later change is above it: its next start runs the batch of the fence
-                if journal.last_change(member.checkpoint, member.stores.undo).plan.plan_id == fence.plan_id:
-                    plan = make_undo(member.stores, undoes=fence.plan_id, trigger=member.query.deploy.trigger)
-                    apply(
-                        plan,
-                        member.stores,
-                        by=self.by,
-                        query_is_stopped=word,
-                        quiet_s=0.0,
-                        break_lock=self.break_lock,
-                    )
+            try:
+                newest = journal.last_change(member.checkpoint, member.stores.undo).plan
+                if newest.plan_id != fence.plan_id:
+                    raise PlanError(f"the {newest.called} {newest.plan_id} was made after it.")
+                plan = make_undo(member.stores, undoes=fence.plan_id, trigger=member.query.deploy.trigger)
+                apply(plan, member.stores, by=self.by, query_is_stopped=word, quiet_s=0.0, break_lock=self.break_lock)
+            except PlanError as error:
+                if is_closing(fence):
+                    raise PlanError(
+                        f"the entry that holds {member.query.name} cannot be taken back: {error.message}",
+                        location=member.checkpoint.location,
+                        hint=f"Nothing was started, because Spark stops at it. {error.hint or ''}".rstrip(),
+                    ) from error
+                self.tell(f"The fence of {member.query.name} stays, and the next batch is that of the fence: {error}")
 
     # --- the engine -----------------------------------------------------------------------------------------------
 
@@ -316,14 +323,30 @@ class _Start:
                 problem = "" if committed else f"the run {run.id} has ended ({run.native or 'ended'}) without a commit"
                 break
             self.patience.sleep(self.patience.poll_s)
-        if not committed and not problem:
+        waits = within_s > 0 and not committed and run.presence is Presence.LIVE and self._waits_for_data()
+        if not committed and not problem and not waits:
             problem = f"no batch of every query was committed within {duration_text(within_s * 1000)}"
-        receipt = self._receipt(event, run, batches, problem, committed=committed)
-        if committed:
+        receipt = replace(
+            self._receipt(event, run, batches, problem, committed=committed), waits_for_data=waits and not problem
+        )
+        if receipt.is_good:
             if _was_disarmed(events):
                 self.engine.arm()
             finish(self.unit, event, receipt)
         return receipt
+
+    def _waits_for_data(self) -> bool:
+        """True if no query has a batch in flight, or anything to read, as far as its sources are declared."""
+        for member in self.unit.members:
+            try:
+                planned, committed = batches_of(observe(member.checkpoint))
+                if planned is None or planned != committed:
+                    return False
+                if not forecast_restart(member.checkpoint, member.query.deploy, self.unit.opener)[1].waits_for_data:
+                    return False
+            except CheckpointError:
+                return False
+        return True
 
     def _receipt(
         self, event: Event, run: Run, batches: dict[str, int | None], problem: str, *, committed: bool = False
@@ -371,7 +394,7 @@ def judge(unit: Unit, member: Member) -> None:
 def _was_disarmed(events: tuple[Event, ...]) -> bool:
     """True if a stop since the newest start that has committed kept the engine from starting a run again."""
     for event in reversed(events):
-        if event.verb == "start" and event.started is not None and event.started.committed:
+        if event.verb == "start" and event.started is not None and event.started.is_good:
             return False
         if event.disarmed:
             return True

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 from airflow_provider_ckpt.change import lock
@@ -13,6 +15,7 @@ from airflow_provider_ckpt.errors import (
     EngineError,
     EngineUnknownError,
     GateFailedError,
+    PlanError,
 )
 from airflow_provider_ckpt.query.deploy import declare
 from airflow_provider_ckpt.running import start_query as module
@@ -277,3 +280,30 @@ def test_the_lock_of_a_change_that_a_person_calls_ended_is_no_hindrance(stopped)
     request = StartRequest(gate=False)
     receipt = start_query(unit, engine, GOOD, request, by="ann", break_lock=True, patience=patience(engine))
     assert receipt.committed
+
+
+@pytest.mark.parametrize("waits", [True, False], ids=["nothing unread", "something unread"])
+def test_a_run_that_has_nothing_to_read_has_not_failed(stopped, monkeypatch, waits):
+    """What all declared sources show at the end of the wait is why no commit was seen; else it has failed."""
+    unit, engine = stopped(restarts=3)
+    engine.batch_s = 1_000_000.0
+    monkeypatch.setattr(module, "forecast_restart", lambda *_: (None, SimpleNamespace(waits_for_data=waits)))
+    receipt = start(unit, engine, commit_within=3.0)
+    assert (receipt.committed, receipt.waits_for_data, receipt.is_good) == (False, waits, waits)
+    assert bool(receipt.problem) is not waits
+    assert engine.is_armed is waits
+    assert (read_events(unit)[-1].started is not None) is waits
+
+
+def test_what_is_held_is_not_started_while_the_hold_cannot_be_taken_back(stopped, monkeypatch):
+    unit, engine = stopped()
+    stop(unit, engine, hold=True)
+    engine.log.clear()
+
+    def refuse(*_, **__):
+        raise PlanError("the sink does not fit the query.")
+
+    monkeypatch.setattr(module, "make_undo", refuse)
+    with pytest.raises(PlanError, match="the entry that holds orders0 cannot be taken back: the sink does not fit"):
+        start(unit, engine)
+    assert not any(call.startswith("start") for call in engine.log)
