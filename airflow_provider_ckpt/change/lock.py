@@ -41,7 +41,7 @@ from airflow_provider_ckpt.untrusted.bounded_json import parse_json
 from airflow_provider_ckpt.untrusted.fields import Fields
 
 LOCK = "lock.json"
-#: Directory, among the records of a checkpoint, of the runs of its query.
+#: Directory, beside the lock of a checkpoint, of the runs of its query.
 RUNS = "runs"
 #: A warning.
 NO_EXCLUSIVE_CREATE = (
@@ -156,7 +156,7 @@ def who_holds(checkpoint: Store, undo: Store | None = None) -> Holder | None:
     """Who holds the lock of a checkpoint, as far as their end cannot be seen; None when nobody does."""
     holder, name = None, LOCK
     with suppress(PlanError, StoreError):
-        place = _place_of(checkpoint, undo)
+        place = place_of_lock(checkpoint, undo)
         while (there := _read(place, name)) is not None:
             holder, name = there, _successor(there)
     return None if holder is None or holder.is_gone else holder
@@ -179,7 +179,7 @@ def locked(
         CheckpointLockedError: Another one holds it, or was killed while it had its records at another place.
     """
     records = undo.location if undo is not None else ""
-    with _holding(_place_of(checkpoint, undo), checkpoint, plan_id, by, break_lock, records) as held:
+    with _holding(place_of_lock(checkpoint, undo), checkpoint, plan_id, by, break_lock, records) as held:
         if undo is not None:
             make_place(records_of(checkpoint, undo), checkpoint)
         yield held
@@ -212,13 +212,13 @@ def locked_runs(
         checkpoint: Its checkpoint.
         what: What is done; the same one may go on by the same ``by`` on another machine.
         by: Who does it.
-        undo: Root of the records.
+        undo: Root of the records, which count for a whole bucket alone.
         break_lock: A person states that the holder of the lock has ended.
 
     Raises:
         CheckpointLockedError: Another one holds it.
     """
-    place = records_of(checkpoint, undo)
+    place = place_of_lock(checkpoint, undo)
     make_place(place, checkpoint)
     with _holding(place.child(RUNS), checkpoint, what, by, break_lock) as held:
         yield held
@@ -253,7 +253,8 @@ def _holding(
         _held.discard(mine.token)
 
 
-def _place_of(checkpoint: Store, undo: Store | None) -> Store:
+def place_of_lock(checkpoint: Store, undo: Store | None) -> Store:
+    """Where the lock of a checkpoint is: beside it, wherever its records go; of a whole bucket with the records."""
     try:
         return records_of(checkpoint)
     except PlanError:

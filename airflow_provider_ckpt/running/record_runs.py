@@ -1,6 +1,6 @@
 """The records of stops and starts: what was meant, written before it is done, and what became of it.
 
-They are in ``runs/`` among the records of the changes of each query of an application: ``00000007-start.json`` is the
+They are in ``runs/`` beside the lock of the checkpoint of each query of an application: ``00000007-start.json`` is the
 intent, ``00000007-start.run.json`` the run that it has begun, ``00000007-start.done.json`` the receipt. What one query
 of an application has counts for all of them; where they have run apart before, each has to have been stopped since.
 """
@@ -14,8 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from airflow_provider_ckpt.change.lock import RUNS
-from airflow_provider_ckpt.checkpoint.find_records import records_of
+from airflow_provider_ckpt.change.lock import RUNS, place_of_lock
 from airflow_provider_ckpt.documents import FORMAT_VERSION
 from airflow_provider_ckpt.engines.engine import Application
 from airflow_provider_ckpt.engines.run import Run
@@ -226,7 +225,7 @@ def _stopped_apart(unit: Unit, records: Sequence[_Records]) -> Event:
 
 
 def _place(member: Member) -> Store:
-    return records_of(member.checkpoint, member.stores.undo).child(RUNS)
+    return place_of_lock(member.checkpoint, member.stores.undo).child(RUNS)
 
 
 def _write(unit: Unit, event: Event, what: str, said: Mapping[str, Any]) -> None:

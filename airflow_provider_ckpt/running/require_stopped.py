@@ -11,7 +11,7 @@ from airflow_provider_ckpt.checkpoint.view import CheckpointView
 from airflow_provider_ckpt.codec import layout
 from airflow_provider_ckpt.engines.engine import Engine
 from airflow_provider_ckpt.engines.run import Presence
-from airflow_provider_ckpt.errors import CheckpointBusyError
+from airflow_provider_ckpt.errors import CheckpointBusyError, EngineError
 from airflow_provider_ckpt.running.ask_engine import see
 from airflow_provider_ckpt.running.find_unit import Member, Unit
 from airflow_provider_ckpt.running.receipt import StoppedQuery, StopReceipt
@@ -51,6 +51,21 @@ def stopped_word(unit: Unit, engine: Engine) -> Callable[[], bool]:
 
     def ask() -> bool:
         require_stopped(unit, engine)
+        return True
+
+    return ask
+
+
+def said_word(unit: Unit, engine: Engine) -> Callable[[], bool]:
+    """A person's word that a query is stopped: against it counts a run alone that the engine shows."""
+
+    def ask() -> bool:
+        try:
+            live = engine.look(known_runs(read_events(unit))).of(Presence.LIVE)
+        except EngineError:  # a person may know more than an engine that is silent
+            return True
+        if live:
+            raise _refused(unit, f"the run {live[0].id} of {unit.name} is {live[0].native or 'there'}")
         return True
 
     return ask

@@ -92,6 +92,8 @@ def test_the_receipt_of_a_stop_is_the_word_for_a_change(place, capsys):
     asked = ("rollback", "orders", "--to-batch", "1", "--execute", "--accept-sink", "unknown", "--quiet-period", "0")
     assert run(["start", "orders", "--execute", "--no-gate", "--i-know-it-is-stopped"]) == 0
     assert run([*asked]) == 4
+    assert run([*asked, "--i-know-it-is-stopped"]) == 4  # the engine shows a run
+    assert "of orders is running" in capsys.readouterr().err
     assert run(["stop", "orders", "--execute"]) == 0
     assert run([*asked]) == 0
     assert newest(Store.open(str(place / "orders")), "commits") == 1

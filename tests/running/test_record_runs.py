@@ -85,3 +85,10 @@ def test_queries_that_have_run_apart_are_together_once_each_was_stopped(stores):
     assert known_runs((event,)) == ("appA", "appB")
     begin(group, replace(START, number=next_number(group)))
     assert [(each.number, each.name) for each in read_events(group)] == [(3, "orders")]
+
+
+def test_another_root_of_the_records_of_changes_forgets_no_run(stores, tmp_path):
+    unit = unit_of(stores[0])
+    begin(unit, START)
+    moved = replace(unit.members[0], stores=replace(unit.members[0].stores, undo=Store.open(str(tmp_path / "undo"))))
+    assert read_events(replace(unit, members=(moved,))) == read_events(unit) != ()

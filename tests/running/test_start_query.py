@@ -272,7 +272,7 @@ def test_the_word_of_a_person_writes_off_runs_that_the_engine_has_forgotten(stop
 
 def test_the_lock_of_a_change_that_a_person_calls_ended_is_no_hindrance(stopped):
     unit, engine = stopped()
-    place, checkpoint = lock._place_of(engine.stores[0], None), engine.stores[0]
+    place, checkpoint = lock.place_of_lock(engine.stores[0], None), engine.stores[0]
     lock.make_place(place, checkpoint)
     place.create(lock.LOCK, lock.Holder("t" * 8, "bob", "plan", "another machine", 7, "8", 1).encode())
     with pytest.raises(CheckpointLockedError):

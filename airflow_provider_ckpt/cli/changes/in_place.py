@@ -33,6 +33,7 @@ from airflow_provider_ckpt.cli.options import (
 )
 from airflow_provider_ckpt.cli.query_names import META, Named, require_declared, tell_origins, with_declarations
 from airflow_provider_ckpt.cli.render import progress_bar, say
+from airflow_provider_ckpt.errors import EngineError
 from airflow_provider_ckpt.fleet.find_readers import plan_with_readers
 from airflow_provider_ckpt.storage.store import Store
 
@@ -150,17 +151,26 @@ class Change:
             plan = replace(plan, warnings=(*plan.warnings, idle_query_warning(plan.location)))
         return plan
 
-    def _engine_word(self) -> Word:
-        """The receipt of a stop, where the query file says where the query runs; False where it does not."""
+    def _engine_word(self, said: bool) -> Word:
+        """The receipt of a stop, where the query file says where the query runs; else what was said.
+
+        What was said does not count against a run that the engine shows.
+        """
         named: Named | None = click.get_current_context().meta.get(META)
         if named is None or named.query.engine is None:
-            return False
+            return said
         from airflow_provider_ckpt.engines.open_engine import open_engine  # what no other query needs
         from airflow_provider_ckpt.running.find_unit import find_unit
-        from airflow_provider_ckpt.running.require_stopped import stopped_word
+        from airflow_provider_ckpt.running.require_stopped import said_word, stopped_word
 
-        unit = find_unit(named.file, named.query.name, self.opener)
-        return stopped_word(unit, open_engine(unit.declared, unit.name))
+        try:
+            unit = find_unit(named.file, named.query.name, self.opener)
+            engine = open_engine(unit.declared, unit.name)
+        except EngineError:
+            if said:
+                return True
+            raise
+        return (said_word if said else stopped_word)(unit, engine)
 
     def carry_out_new(self, plan: Plan, stores: Stores, more: Mapping[str, object] | None = None) -> None:
         """The same with a plan that was made now, which gets what the query file declares unless it is done already."""
@@ -182,8 +192,8 @@ class Change:
         if how.execute and done is not None:
             receipt = receipt_of(done)
         elif how.execute:
-            if not is_stopped and plan.fence is None:
-                is_stopped = self._engine_word()
+            if plan.fence is None:
+                is_stopped = self._engine_word(how.query_is_stopped)
             if not is_stopped and plan.actions and plan.needs_stopped_query and plan.fence is None and can_ask():
                 require_worth_asking(plan, stores, how.accept_sink)
                 is_shown = show_plan(plan, as_json=how.as_json)
