@@ -67,7 +67,7 @@ class Orders:
 
     def runs(self) -> list[str]:
         """The versions that run."""
-        found = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True).stdout.splitlines()
+        found = subprocess.run(["ps", "-ww", "-eo", "args"], capture_output=True, text=True).stdout.splitlines()
         return [line.split()[-3] for line in found if line.endswith(f"{self.place}/orders 0.5")]
 
 
