@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import sys
 import time
@@ -76,6 +77,20 @@ def test_a_query_is_started_stopped_and_started_again(place, capsys):
     assert (code, again["start"]["token"], again["start"]["from_batches"]) == (0, "orders-2", {"orders": stopped_at})
     code, held = ckpt(capsys, "hold", "orders", "--execute")
     assert (code, held["stop"]["queries"][0]["held"]) == (0, True)
+
+
+def test_the_commands_of_the_page_go_one_after_the_other(place, capsys):
+    page = (Path(__file__).parents[2] / "docs/how-to/stop-and-start.md").read_text()
+    lines = re.findall(r"```sh\n(.*?)```", page, re.DOTALL)[0].splitlines()
+    file = place / "ckpt.yaml"
+    file.write_text(file.read_text().replace("    stop:", "    sink: noop\n    stop:"))
+    assert run(["start", "orders", "--execute", "--i-know-it-is-stopped"]) == 0
+    for line in lines:
+        words = line.replace("--to-batch 41", "--to-batch 1 --quiet-period 0").split()[1:]
+        assert run(words) == 0, capsys.readouterr()
+        if words[0] == "rollback":
+            assert newest(Store.open(str(place / "orders")), "commits") == 1
+    assert ckpt(capsys, "status", "orders")[1]["status"]["state"] == "stopped"
 
 
 def test_a_deploy_that_does_not_commit_ends_with_the_version_before(place, capsys):
