@@ -31,6 +31,7 @@ from airflow_provider_ckpt.running.find_unit import Unit, find_unit
 from airflow_provider_ckpt.running.read_application import read_application
 from airflow_provider_ckpt.running.start_query import StartRequest, start_query
 from airflow_provider_ckpt.running.stop_query import StopRequest, interrupts, stop_query
+from airflow_provider_ckpt.running.take_backups import back_up, backup_steps
 from airflow_provider_ckpt.sinks.effects import EFFECTS
 
 if TYPE_CHECKING:
@@ -192,14 +193,14 @@ def deploy(
 ) -> int:
     """Deploy what the query file declares, with the way back.
 
-    Gate, stop, start, first commit; and where that does not come, the way back. The way back stops the new version,
-    rolls back to the batch before it, and starts the version that was recorded before. Exit code 1 when the new
-    version has failed.
+    Gate, backup (where the query file says where backups are), stop, start, first commit; and where that does not
+    come, the way back. The way back stops the new version, rolls back to the batch before it, and starts the version
+    that was recorded before. Exit code 1 when the new version has failed.
     """
     unit, engine = _opened(name, storage_options)
     before = find_status(unit, engine)
     request = StopRequest(interrupt_batch=interrupt_batch, wait_for_batch=wait_for_batch)
-    steps = (*_stop_steps(unit, before, request), *start_steps(unit, before))
+    steps = (*backup_steps(unit), *_stop_steps(unit, before, request), *start_steps(unit, before))
     if not execute:
         return _planned(before, steps, as_json=as_json)
     done = deploy_query(
@@ -214,6 +215,7 @@ def deploy(
         by=user_and_host(),
         break_lock=break_lock,
         tell=_tell,
+        back_up=lambda: back_up(unit, tell=_tell),
     )
     _report(before, steps, stopped=done.stopped, started=done.started, back=done.back, as_json=as_json)
     return _exit_code(done.started)
