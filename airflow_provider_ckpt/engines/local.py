@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import signal
 import subprocess
 import time
@@ -29,6 +28,7 @@ from airflow_provider_ckpt.engines.find_processes import (
     life_of,
     machine_key,
 )
+from airflow_provider_ckpt.engines.find_spark_submit import find_spark_submit
 from airflow_provider_ckpt.engines.open_engine import Connect
 from airflow_provider_ckpt.engines.run import Presence, Restarts, Run, Seen, generation_of
 from airflow_provider_ckpt.errors import EngineError, EngineUnknownError
@@ -134,15 +134,15 @@ class LocalEngine:
                 hint="Nothing was started. Start it by hand, or declare the engine with which it ran.",
             )
         said = application.said
-        program = shutil.which(said.get("spark_submit", "spark-submit"))
+        program = find_spark_submit(said.get("spark_submit"))
         if program is None:
             raise EngineError(
                 f"there is no {said.get('spark_submit', 'spark-submit')} on this machine, which {self._name} needs.",
-                hint="Nothing was started. Say where it is: the key spark_submit of application.",
+                hint="Nothing was started. Say where it is: the key spark_submit of application, or SPARK_HOME.",
             )
         main = ["--class", said["class"]] if "class" in said else []
         return [
-            str(Path(program).absolute()),
+            program,
             *("--conf", f"{TOKEN}={token}{self._mark}"),
             *said.get("submit", ()),
             *main,

@@ -9,14 +9,12 @@ nothing changes: so nothing is disarmed, and what was asked to end is not begun 
 from __future__ import annotations
 
 import hashlib
-import os
 import re
-import shutil
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from airflow_provider_ckpt.engines.engine import Application
+from airflow_provider_ckpt.engines.find_spark_submit import find_spark_submit
 from airflow_provider_ckpt.engines.open_engine import Connect
 from airflow_provider_ckpt.engines.rest import Rest
 from airflow_provider_ckpt.engines.run import Presence, Restarts, Run, Seen, generation_of
@@ -224,13 +222,6 @@ def tag_key(name: str) -> str:
         return name
     digest = hashlib.sha256(name.encode()).hexdigest()[:12]
     return f"{re.sub(r'[^a-z0-9._-]', '_', name.lower())[:LONGEST_NAME]}.{digest}"
-
-
-def find_spark_submit(said: str | None) -> str | None:
-    """The spark-submit of this machine: what is declared, that of SPARK_HOME, that of PATH; None where none is."""
-    home = os.environ.get("SPARK_HOME")
-    found = shutil.which(said or (str(Path(home, "bin", "spark-submit")) if home else "spark-submit"))
-    return None if found is None else str(Path(found).absolute())
 
 
 def _forgets(info: Mapping[str, Any]) -> bool:

@@ -67,6 +67,10 @@ def test_a_run_is_found_by_its_token_and_ends(start):
         DeclaredEngine("local", place=PLACE), "orders", from_environment
     )  # another process, which knows no id
     until(other, run, Presence.LIVE)
+    for _ in range(100):  # the system shows the words of a process a moment after it has begun
+        if other.look(()).runs:
+            break
+        time.sleep(0.02)
     assert [each.generation for each in other.look(()).runs] == [3]
     assert start("orders-3")[1].id == run.id  # it is not begun again
     engine.end(run)
