@@ -116,7 +116,7 @@ pipelines: $(READY) java .s3a/.ready .venv-lakes/.ready ## Declarative pipelines
 	CKPT_PIPELINES=1 $(BIN)/python -m pytest -v tests/pipelines --timeout 1800
 
 engines: $(READY) java .yarn/.ready .kubernetes/.ready ## Real stops and starts on this machine, a YARN, a standalone cluster and an API server of Kubernetes that it starts and ends, beside kills of the command (25 minutes)
-	CKPT_ENGINES=1 $(BIN)/python -m pytest -v tests/engines/real tests/engines/test_apache_operator.py tests/engines/test_kubeflow.py tests/engines/test_open_cluster.py --timeout 1800
+	CKPT_ENGINES=1 $(BIN)/python -m pytest -v tests/engines/real tests/engines/test_apache_operator.py tests/engines/test_kubeflow.py --timeout 1800
 
 thirty: $(READY) java .kafka/.ready .kafka-connector/.ready .venv-lakes/.ready .venv-spark-3.5.9/.ready ## A fleet of thirty queries in real Spark 3.5, 4.1 and 4.3 with Kafka, Delta and Iceberg, and what ckpt init says of it (2 to 8 minutes)
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m tests.graph.run

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 
 import pytest
@@ -74,23 +73,3 @@ def test_a_program_gives_the_token_or_says_nothing():
 def test_what_does_not_say_how_is_told(extra):
     with pytest.raises(EngineError, match="the connection k8s does not say how to reach Kubernetes"):
         open_cluster(Connection("k8s", extra=extra))
-
-
-@pytest.mark.skipif(not os.environ.get("CKPT_ENGINES"), reason="starts a real API server: make engines")
-def test_a_real_server_takes_the_certificate_of_a_client_and_no_other(tmp_path):
-    from tests.engines.real.kubernetes import ApiServer, certificates
-
-    server = ApiServer(tmp_path / "server")
-    try:
-        config = server.kubeconfig
-        path = ("apis", "apiextensions.k8s.io", "v1", "customresourcedefinitions")
-        assert open_cluster(Connection("k8s", extra={"kube_config": config})).rest.ask("GET", *path).status == 200
-        config["users"][0]["user"] = {}
-        with pytest.raises(EngineError, match="Kubernetes at .* HTTP (401|403|500)"):
-            open_cluster(Connection("k8s", extra={"kube_config": config})).rest.ask("GET", *path)
-        (tmp_path / "other").mkdir()
-        config["clusters"][0]["cluster"]["certificate-authority"] = certificates(tmp_path / "other")["ca.crt"]
-        with pytest.raises(EngineUnknownError, match="CERTIFICATE_VERIFY_FAILED"):
-            open_cluster(Connection("k8s", extra={"kube_config": config})).rest.ask("GET", *path)
-    finally:
-        server.close()
