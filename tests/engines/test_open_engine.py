@@ -17,7 +17,7 @@ def test_each_engine_that_is_there_opens(name):
     assert engine.settle_s > 0
 
 
-@pytest.mark.parametrize("name", ENGINES.keys() - CLASSES.keys())
+@pytest.mark.parametrize("name", sorted(ENGINES.keys() - CLASSES.keys()))
 def test_an_engine_that_is_not_there_yet_is_told(name):
     with pytest.raises(EngineError, match=f"the engine {name} of orders is not in this version of ckpt"):
         open_engine(DeclaredEngine(name), "orders")
