@@ -102,8 +102,9 @@ def test_a_file_without_queries_and_no_file_are_said(declared, monkeypatch):
 def test_connections_are_those_of_the_file(declared, monkeypatch):
     taken: dict[str, object] = {}
 
-    def reader(wanted, opened, config, *, configs, threads, timeout_s):
+    def reader(wanted, opened, config, *, configs, threads, timeout_s, connect):
         taken.update(config=config, configs=configs, threads=threads, timeout_s=timeout_s, conn=opened.__self__)
+        assert callable(connect)
         return SimpleNamespace(read=lambda: iter(()))
 
     monkeypatch.setattr(read_queries, "QueryReader", reader)
