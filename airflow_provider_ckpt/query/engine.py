@@ -130,29 +130,36 @@ def declare_engine(said: Mapping[str, Any], opened: Callable[[str], str], direct
     Raises:
         KeyPathError: A key is wrong.
     """
-    stop = _mapping(("stop",), said.get("stop"), ("wait_for_batch", "otherwise"))
-    start = _mapping(("start",), said.get("start"), ("commit_within", "on_failure"))
+    rules = _stop_rule(said.get("stop")), _start_rule(said.get("start"))
     if "engine" not in said:
         for key in OF_ONE_APPLICATION:  # the others may be defaults, for those that have an engine
             if key in said:
                 raise KeyPathError((key,), "it needs the key engine beside it, which says where the query runs")
         return None
     name = _one_of(("engine",), said["engine"], tuple(ENGINES))
-    rule, begin = StopRule(), StartRule()
     return DeclaredEngine(
         name,
         _text(("engine_connection",), said["engine_connection"]) if "engine_connection" in said else None,
         _application(name, said.get("application"), opened),
-        StopRule(
-            _seconds(("stop", "wait_for_batch"), stop.get("wait_for_batch", rule.wait_for_batch_s)),
-            _one_of(("stop", "otherwise"), stop.get("otherwise", rule.otherwise), OTHERWISE),
-        ),
-        StartRule(
-            _seconds(("start", "commit_within"), start.get("commit_within", begin.commit_within_s)),
-            _one_of(("start", "on_failure"), start.get("on_failure", begin.on_failure), ON_FAILURE),
-        ),
+        *rules,
         _text(("application_group",), said["application_group"]) if "application_group" in said else None,
         directory,
+    )
+
+
+def _stop_rule(said: Any) -> StopRule:
+    found, rule = _mapping(("stop",), said, ("wait_for_batch", "otherwise")), StopRule()
+    return StopRule(
+        _seconds(("stop", "wait_for_batch"), found.get("wait_for_batch", rule.wait_for_batch_s)),
+        _one_of(("stop", "otherwise"), found.get("otherwise", rule.otherwise), OTHERWISE),
+    )
+
+
+def _start_rule(said: Any) -> StartRule:
+    found, rule = _mapping(("start",), said, ("commit_within", "on_failure")), StartRule()
+    return StartRule(
+        _seconds(("start", "commit_within"), found.get("commit_within", rule.commit_within_s)),
+        _one_of(("start", "on_failure"), found.get("on_failure", rule.on_failure), ON_FAILURE),
     )
 
 

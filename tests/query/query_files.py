@@ -111,6 +111,10 @@ BROKEN = {
         query("engine: yarn\n    application: {file: a}\n    stop: {wait_for_batch: long}"),
         "line 7, queries.a.stop.wait_for_batch: 'long'",
     ),
+    "duration of a stop without an engine": (
+        query("stop: {wait_for_batch: long}"),
+        "line 5, queries.a.stop.wait_for_batch: 'long'",
+    ),
     "tab": ("format_version: 1\nqueries:\n\ta: {}", "ckpt.yaml line 3 is not YAML: found character"),
     "two documents": (query("sink: noop\n---\na: 1"), "ckpt.yaml line 6 is not YAML: but found another document"),
     "merged keys": ("format_version: 1\nqueries: {a: {<<: {sink: noop}}}", "line 2 has the key <<, which is refused"),
