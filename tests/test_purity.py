@@ -28,7 +28,7 @@ END = "end"
 VERBS = """
 apply ask compact compare connect declare deploy explain export find fit follow foresee forget gate inspect judge make observe open poll publish prune put
 read recognise record rehearse repair repartition require reset resolve restore rewind resume roll run stage start stop take tell translate vacuum validate verify
-write
+withdraw write
 """
 #: Nouns that do IO all the same: what others read and write by. It only gets shorter.
 DOES_IO = {

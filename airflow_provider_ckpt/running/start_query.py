@@ -9,13 +9,10 @@ from __future__ import annotations
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 
-from airflow_provider_ckpt.change.apply import apply
 from airflow_provider_ckpt.change.fence.find import find_fence
 from airflow_provider_ckpt.change.fence.plan import is_closing
 from airflow_provider_ckpt.change.guard import Tell, silent
 from airflow_provider_ckpt.change.lock import locked, locked_runs
-from airflow_provider_ckpt.change.record import journal
-from airflow_provider_ckpt.change.undo.make import make_undo
 from airflow_provider_ckpt.checkpoint.observe import observe
 from airflow_provider_ckpt.clock import now_ms
 from airflow_provider_ckpt.engines.engine import Application, Engine
@@ -27,7 +24,6 @@ from airflow_provider_ckpt.errors import (
     EngineError,
     EngineUnknownError,
     GateFailedError,
-    PlanError,
 )
 from airflow_provider_ckpt.restart.gate import forecast_restart
 from airflow_provider_ckpt.running.ask_engine import Patience, see
@@ -43,6 +39,7 @@ from airflow_provider_ckpt.running.record_runs import (
     read_events,
 )
 from airflow_provider_ckpt.running.require_stopped import batches_of, require_stopped
+from airflow_provider_ckpt.running.withdraw_fence import withdraw_fence
 from airflow_provider_ckpt.times import duration_text
 
 #: What the lock of a change says is being done.
@@ -207,23 +204,8 @@ class _Start:
             return True
 
         for member in self.unit.members:
-            fence = find_fence(member.stores) if _is_there(member) else None
-            if fence is None:
-                continue
-            try:
-                newest = journal.last_change(member.checkpoint, member.stores.undo).plan
-                if newest.plan_id != fence.plan_id:
-                    raise PlanError(f"the {newest.called} {newest.plan_id} was made after it.")
-                plan = make_undo(member.stores, undoes=fence.plan_id, trigger=member.query.deploy.trigger)
-                apply(plan, member.stores, by=self.by, query_is_stopped=word, quiet_s=0.0, break_lock=self.break_lock)
-            except PlanError as error:
-                if is_closing(fence):
-                    raise PlanError(
-                        f"the entry that holds {member.query.name} cannot be taken back: {error.message}",
-                        location=member.checkpoint.location,
-                        hint=f"Nothing was started, because Spark stops at it. {error.hint or ''}".rstrip(),
-                    ) from error
-                self.tell(f"The fence of {member.query.name} stays, and the next batch is that of the fence: {error}")
+            if _is_there(member):
+                withdraw_fence(member, word, by=self.by, break_lock=self.break_lock, tell=self.tell)
 
     # --- the engine -----------------------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from airflow_provider_ckpt.change import lock
-from airflow_provider_ckpt.change.fence.find import find_fence
+from airflow_provider_ckpt.change.fence.find import find_fence, find_other_interrupted
 from airflow_provider_ckpt.engines.run import Presence
 from airflow_provider_ckpt.errors import (
     CheckpointBusyError,
@@ -15,7 +15,6 @@ from airflow_provider_ckpt.errors import (
     EngineError,
     EngineUnknownError,
     GateFailedError,
-    PlanError,
 )
 from airflow_provider_ckpt.query.deploy import declare
 from airflow_provider_ckpt.running import start_query as module
@@ -181,6 +180,8 @@ def test_killed_or_without_an_answer_anywhere_one_run_is_begun(stopped, queries,
     assert [run.token for run in engine.runs] == ["orders-1", "orders-2"]
     assert len(engine.look(()).of(Presence.LIVE)) == 1
     assert engine.is_armed
+    for member in unit.members:  # an undo of its fence that was interrupted would keep it from being fenced again
+        assert find_other_interrupted(member.stores) is None
 
 
 @pytest.mark.parametrize("at", range(1, 60, 3))
@@ -293,17 +294,3 @@ def test_a_run_that_has_nothing_to_read_has_not_failed(stopped, monkeypatch, wai
     assert bool(receipt.problem) is not waits
     assert engine.is_armed is waits
     assert (read_events(unit)[-1].started is not None) is waits
-
-
-def test_what_is_held_is_not_started_while_the_hold_cannot_be_taken_back(stopped, monkeypatch):
-    unit, engine = stopped()
-    stop(unit, engine, hold=True)
-    engine.log.clear()
-
-    def refuse(*_, **__):
-        raise PlanError("the sink does not fit the query.")
-
-    monkeypatch.setattr(module, "make_undo", refuse)
-    with pytest.raises(PlanError, match="the entry that holds orders0 cannot be taken back: the sink does not fit"):
-        start(unit, engine)
-    assert not any(call.startswith("start") for call in engine.log)

@@ -227,7 +227,7 @@ def test_a_driver_that_was_started_by_hand_beside_it_is_told(query):
 
 
 #: Before its first write, and before later ones.
-@pytest.mark.parametrize("at", range(1, 40, 9))
+@pytest.mark.parametrize("at", (1, 8, 15, 22, 28))
 def test_a_stop_that_was_killed_goes_on(query, at):
     query.ckpt(*FIRST)
     query.ckpt(*STOP, dies_at=at)
