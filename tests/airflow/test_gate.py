@@ -106,7 +106,7 @@ def test_confs_that_are_computed(dag):
 
 
 def test_tasks_of_other_kinds_are_refused_and_the_supported_ones_named(dag):
-    BashOperator(task_id="bash", bash_command="spark-submit")
+    BashOperator(task_id="bash", bash_command="./run.sh")
     SparkSubmitOperator.partial(task_id="mapped").expand(application=["a.py", "b.py"])
     for task_id, said in (("bash", "BashOperator"), ("mapped", "not mapped"), ("other", "no task 'other'")):
         with pytest.raises(CheckpointError, match=said) as error:

@@ -40,8 +40,8 @@ def ask_stopped(location: str) -> bool:
     """
     name = name_of(click.get_current_context()) or location.rstrip("/").rpartition("/")[2]
     question = f"Is the query {name} stopped? Its files cannot say so. Type its name to carry the plan out:"
-    click.echo(f"{visible(question)} ", nl=False, err=True)
     try:
+        click.echo(f"{visible(question)} ", nl=False, err=True)
         word = sys.stdin.readline().strip()
     except (KeyboardInterrupt, UnicodeDecodeError):
         word = ""
