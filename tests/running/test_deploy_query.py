@@ -51,6 +51,7 @@ def test_the_same_bad_version_may_be_tried_again(run):
     assert done.back is not None and done.back.token == "orders-5"
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("application", [BETTER, BAD], ids=["good", "bad"])
 @pytest.mark.parametrize("how", ["dies_at", "silent_at"])
 @pytest.mark.parametrize("at", [*range(1, 20, 2), 40, 80, 90, 95, 99, 103])

@@ -165,6 +165,7 @@ def test_a_start_whose_answer_was_lost_is_asked_of_a_person_where_no_token_is_fo
     assert len(engine.runs) == 2
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("queries", [1, 2])
 @pytest.mark.parametrize("how", ["dies_at", "silent_at"])
 @pytest.mark.parametrize("at", range(1, 14))
