@@ -266,3 +266,12 @@ def test_a_batch_is_interrupted_where_that_is_declared(run):
     declared = replace(unit.declared, stop=StopRule(1.0, "interrupt"))
     receipt = stop(replace(unit, declared=declared), engine, wait_for_batch=None)
     assert receipt.queries[0].in_flight == newest(engine.stores[0], "offsets")
+
+
+def test_no_receipt_says_stopped_of_a_run_that_is_there(run, monkeypatch):
+    """However the fence looks: what ended in vain is ended again, and at last said not to be stopped."""
+    unit, engine = run()
+    monkeypatch.setattr(module, "end_all", lambda *_, **__: engine.look(()).runs)
+    with pytest.raises(EngineUnknownError, match="It is not stopped"):
+        stop(unit, engine)
+    assert all(event.stopped is None for event in read_events(unit))
