@@ -8,6 +8,7 @@ such pods.
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -33,7 +34,7 @@ FRESH_S = 120.0
 _WORST = (Restarts.UNKNOWN, Restarts.ARMED, Restarts.SUSPENDED, Restarts.NONE)
 
 
-class SparkApplicationEngine:
+class SparkApplicationEngine(ABC):
     """Runs of one SparkApplication.
 
     Args:
@@ -79,14 +80,14 @@ class SparkApplicationEngine:
 
     # --- what an operator has of its own ---------------------------------------------------------------------------
 
-    def _presence(self, there: Object) -> Presence:
-        raise NotImplementedError
+    @abstractmethod
+    def _presence(self, there: Object) -> Presence: ...
 
-    def _native(self, there: Object) -> str:
-        raise NotImplementedError
+    @abstractmethod
+    def _native(self, there: Object) -> str: ...
 
-    def _restarts(self, there: Object) -> Restarts:
-        raise NotImplementedError
+    @abstractmethod
+    def _restarts(self, there: Object) -> Restarts: ...
 
     # --- what they share -------------------------------------------------------------------------------------------
 
